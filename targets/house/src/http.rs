@@ -5,9 +5,10 @@ use crate::StdError;
 use crate::buffers::WireMemory;
 use crate::handoff::{Direct, Handoff};
 use crate::inbound::{Inbound, Waits};
-use crate::injector::{Injector, Throttle};
+use crate::injector::Throttle;
 use crate::listener::{Connection, Ending, Host, Peer};
 use crate::metrics::{Metrics, Misbehaved, Sighting};
+use crate::orders::Orders;
 use crate::outbound::{Outbound, Told, Visit};
 use crate::pages::OWN_PAGES;
 use crate::patience::{Patience, Patient};
@@ -60,7 +61,7 @@ pub struct Asked {
 pub struct Http<S> {
     pub site: S,
     metrics: Arc<Metrics>,
-    injector: Option<Arc<Injector>>,
+    orders: Arc<Orders>,
     /// How long a client that is waited for has.
     idle: Duration,
     /// Where connections get the memory for what comes and what goes out, if not as they like.
@@ -70,11 +71,11 @@ pub struct Http<S> {
 
 impl<S: Site> Http<S> {
     /// `idle` is how long a head may take, and each 16 KiB of a body or an answer.
-    pub fn new(site: S, metrics: Arc<Metrics>, injector: Option<Injector>, idle: Duration) -> Self {
+    pub fn new(site: S, metrics: Arc<Metrics>, orders: Arc<Orders>, idle: Duration) -> Self {
         Self {
             site,
             metrics,
-            injector: injector.map(Arc::new),
+            orders,
             idle,
             buffers: None,
             numbers: AtomicU64::new(0),
@@ -102,8 +103,8 @@ impl<S: Site> Http<S> {
         let kind = self.site.kind(request.method(), request.uri());
         // What this target says of itself is never slowed or damaged: it is the account of what was.
         let is_own_page = request.uri().path().starts_with(OWN_PAGES);
-        let injector = self.injector.as_ref().filter(|_| !is_own_page);
-        let decision = match injector {
+        let injector = self.orders.standing().filter(|_| !is_own_page);
+        let decision = match &injector {
             Some(injector) => {
                 let decision = injector.decide(kind, number);
                 if let Some(asked) = injector.wait(kind, &decision, begun).await {
@@ -128,9 +129,10 @@ impl<S: Site> Http<S> {
         request.extensions_mut().insert(visit.sighting.clone());
         let waits = Waits::of(request.headers());
         // What is refused on command is read as fast as it comes.
-        let throttled = (decision.error.is_none() && !is_own_page).then_some(kind);
+        let throttle = injector.clone().filter(|_| decision.error.is_none());
+        let throttle = throttle.map(|injector| Throttle::new(injector, kind));
         let (parts, body) = request.into_parts();
-        let inbound = self.inbound(body, throttled);
+        let inbound = self.inbound(body, throttle);
         let asked = Asked {
             number,
             peer,
@@ -145,7 +147,7 @@ impl<S: Site> Http<S> {
         }
         let (parts, body) = response.into_parts();
         let outbound = Outbound::new(body, &parts, visit, told);
-        let outbound = match injector {
+        let outbound = match &injector {
             Some(injector) => outbound.shaped(injector, &decision),
             None => outbound,
         };
@@ -153,14 +155,8 @@ impl<S: Site> Http<S> {
     }
 
     /// The body of a request as a site reads it: with patience, and as fast as was commanded.
-    fn inbound(&self, body: Incoming, throttled: Option<&'static str>) -> Option<Inbound> {
-        let throttle = || {
-            self.injector
-                .as_ref()
-                .zip(throttled)
-                .map(|(injector, kind)| Throttle::new(Arc::clone(injector), kind))
-        };
-        (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle()))
+    fn inbound(&self, body: Incoming, throttle: Option<Throttle>) -> Option<Inbound> {
+        (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle))
     }
 
     /// Answers all requests of one connection. With a handoff, `stream` is the `Direct` of it.
@@ -177,14 +173,13 @@ impl<S: Site> Http<S> {
         let buffer = self.buffers.as_ref().map(WireMemory::lend);
         let spoken = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoken);
-        // What is to be slowed or damaged goes through our hands, and so does what the protocol
-        // cuts into frames.
-        let handoff = handoff.filter(|_| self.injector.is_none());
         let answer = service_fn(move |mut request: Request<Incoming>| {
             heard.store(true, Ordering::Relaxed);
+            // What is to be slowed or damaged goes through our hands, and so does what the
+            // protocol cuts into frames.
             if let Some(handoff) = handoff
                 .as_ref()
-                .filter(|_| request.version() <= Version::HTTP_11)
+                .filter(|_| request.version() <= Version::HTTP_11 && !self.orders.misbehaves())
             {
                 request.extensions_mut().insert(Arc::clone(handoff));
             }
@@ -268,6 +263,7 @@ mod tests {
     use crate::pages::{About, Pages};
     use http_body::{Frame, SizeHint};
     use misbehave::{Misbehaviour, Vocabulary};
+    const KINDS: [&str; 2] = ["get", "put"];
     use std::net::Ipv4Addr;
     use std::pin::Pin;
     use std::task::{Context, Poll};
@@ -349,10 +345,11 @@ mod tests {
     fn house(misbehave: &str) -> Arc<Http<Echo>> {
         let of = |name, kind| OperationName { name, kind };
         let metrics = Metrics::new("echo", [of("Get", "get"), of("Put", "put")]);
-        let models = Misbehaviour::parse(misbehave, &Vocabulary::http(&["get", "put"])).unwrap();
-        let injector = Injector::new(models, crate::wake::Wakes::of_runtime());
+        let models = Misbehaviour::parse(misbehave, &Vocabulary::http(&KINDS)).unwrap();
+        let wakes = crate::wake::Wakes::of_runtime();
+        let orders = Arc::new(Orders::new(&KINDS, Some(models), wakes));
         let idle = Duration::from_secs(60);
-        Arc::new(Http::new(Echo, Arc::new(metrics), Some(injector), idle))
+        Arc::new(Http::new(Echo, Arc::new(metrics), orders, idle))
     }
 
     async fn connect(house: &Arc<Http<Echo>>) -> (DuplexStream, tokio::task::JoinHandle<()>) {
@@ -402,6 +399,7 @@ mod tests {
         let pages = Pages {
             metrics: Arc::clone(house.metrics()),
             about: Arc::new(Echo),
+            orders: Arc::clone(&house.orders),
         };
         let seen: serde_json::Value =
             serde_json::from_str(&pages.page("seen").unwrap().text).unwrap();
@@ -426,6 +424,38 @@ mod tests {
         served.await.unwrap();
         assert!(heard.starts_with("HTTP/1.1 200"), "{heard}");
         assert!(begun.elapsed() < Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_runs_is_told_to_misbehave_and_to_stop() {
+        let house = house("get.errors=100%:503");
+        assert_eq!(house.orders.generation(), 1);
+        let status = async |house: &Arc<Http<Echo>>| {
+            let (mut near, served) = connect(house).await;
+            near.write_all(
+                b"PUT /a HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc",
+            )
+            .await
+            .unwrap();
+            let mut heard = String::new();
+            near.read_to_string(&mut heard).await.unwrap();
+            served.await.unwrap();
+            heard[9..12].to_owned()
+        };
+        assert_eq!(status(&house).await, "200");
+        assert_eq!(house.orders.change("put.errors=100%:507"), Ok(2));
+        assert_eq!(status(&house).await, "507");
+        assert!(house.orders.change("get.lost=1%").is_err());
+        assert!(
+            house
+                .orders
+                .change("latency=empirical:/etc/passwd")
+                .is_err()
+        );
+        assert_eq!(status(&house).await, "507");
+        assert_eq!(house.orders.change("none"), Ok(3));
+        assert_eq!(status(&house).await, "200");
+        assert!(!house.orders.misbehaves());
     }
 
     #[tokio::test(start_paused = true)]

@@ -155,6 +155,21 @@ impl Waits {
     }
 }
 
+impl Inbound {
+    /// All of it as text, where it is no longer than `most`.
+    pub(crate) async fn text(&mut self, most: usize) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        while let Some(frame) = poll_fn(|context| self.poll(context)).await {
+            let frame = frame.map_err(|error| error.to_string())?;
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| &data[..]));
+            if bytes.len() > most {
+                return Err(format!("the body is longer than {most} bytes"));
+            }
+        }
+        String::from_utf8(bytes).map_err(|_not_utf8| "the body is not UTF-8".to_owned())
+    }
+}
+
 impl Body for Inbound {
     type Data = Bytes;
     type Error = StdError;

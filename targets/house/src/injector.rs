@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use units::Nanos;
 
 /// What is done to requests besides answering them.
-pub struct Injector {
+pub(crate) struct Injector {
     models: Misbehaviour,
     shaper: Mutex<Shaper>,
     wakes: Wakes,
@@ -18,7 +18,7 @@ pub struct Injector {
 }
 
 impl Injector {
-    pub fn new(models: Misbehaviour, wakes: Wakes) -> Self {
+    pub(crate) fn new(models: Misbehaviour, wakes: Wakes) -> Self {
         Self {
             models,
             shaper: Mutex::default(),
@@ -28,7 +28,7 @@ impl Injector {
     }
 
     /// What is done to the request of this number.
-    pub fn decide(&self, kind: &str, number: u64) -> Treatment {
+    pub(crate) fn decide(&self, kind: &str, number: u64) -> Treatment {
         self.models.decide(&Ask {
             operation: kind,
             number,
@@ -54,7 +54,12 @@ impl Injector {
     }
 
     /// Waits until as long after the request came as was commanded; how long that was.
-    pub async fn wait(&self, kind: &str, decision: &Treatment, begun: Instant) -> Option<Duration> {
+    pub(crate) async fn wait(
+        &self,
+        kind: &str,
+        decision: &Treatment,
+        begun: Instant,
+    ) -> Option<Duration> {
         let since = self.since_start(begun);
         let delay = self.turns(kind, decision, since);
         if delay == 0 {

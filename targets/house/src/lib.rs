@@ -2,7 +2,7 @@
 //!
 //! Two floors. The lower one serves whatever is spoken over connections: [`serve`] opens sockets,
 //! does TLS, counts connections, gives each to a [`Host`], and ends them all; [`Patient`] gives up
-//! who does not take what is written; [`Injector`] misbehaves on command, as exactly as [`Wakes`]
+//! who does not take what is written; [`Orders`] say how it misbehaves, as exactly as [`Wakes`]
 //! can; [`Metrics`] counts. The upper one is HTTP: [`Http`] is a [`Host`] that numbers, delays,
 //! fails, throttles, cuts and counts requests, gives bodies patience and files to the kernel, and
 //! leaves the answers to a [`Site`]; [`Pages`] are those under `/fathom/`.
@@ -20,6 +20,7 @@ mod inbound;
 mod injector;
 mod listener;
 mod metrics;
+mod orders;
 mod outbound;
 mod pages;
 mod patience;
@@ -30,13 +31,13 @@ mod wake;
 pub use self::http::{Asked, Http, Site};
 pub use handoff::{FileSpan, Handoff, SPAN};
 pub use inbound::Inbound;
-pub use injector::Injector;
 pub use listener::{
     Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, serve,
 };
 pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
+pub use orders::Orders;
 pub use outbound::{Outbound, Told};
-pub use pages::{About, NoPage, OwnPage, PAGES, Pages};
+pub use pages::{About, NoPage, ORDERS, OwnPage, PAGES, Pages};
 pub use patience::Patient;
 pub use seen::{Seen, SeenOperations, Tally};
 pub use wake::Wakes;

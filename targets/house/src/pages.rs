@@ -1,7 +1,9 @@
 //! The pages that every target has under `/fathom/`: health for all, the others for who may see
 //! them.
 
+use crate::inbound::Inbound;
 use crate::metrics::{Counter, Metrics};
+use crate::orders::Orders;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use std::sync::Arc;
 
@@ -34,6 +36,11 @@ pub enum NoPage {
 pub const PAGES: &str =
     "There is /fathom/health, /fathom/metrics, /fathom/profile and /fathom/seen";
 
+/// The address to which it is posted what a server does to requests from then on.
+pub const ORDERS: &str = "/fathom/misbehave";
+/// The longest of such texts.
+const MOST_ORDERS: usize = 64 << 10;
+
 /// Where they are.
 pub(crate) const OWN_PAGES: &str = "/fathom/";
 
@@ -43,6 +50,7 @@ const TEXT: &str = "text/plain; version=0.0.4";
 pub struct Pages {
     pub metrics: Arc<Metrics>,
     pub about: Arc<dyn About>,
+    pub orders: Arc<Orders>,
 }
 
 impl Pages {
@@ -82,15 +90,43 @@ impl Pages {
         }
     }
 
+    /// Does what this body says to requests from now on; the request that brings it has this number.
+    /// Whoever sends it may.
+    pub async fn ordered(&self, body: Option<Inbound>, number: u64) -> OwnPage {
+        let text = match body {
+            Some(mut body) => body.text(MOST_ORDERS).await,
+            None => Err("what to do is the body, such as get.latency=5ms, or none".to_owned()),
+        };
+        let (status, text) = match text.and_then(|text| self.orders.change(&text)) {
+            Ok(generation) => (
+                StatusCode::OK,
+                format!("generation {generation} from request {number} on\n"),
+            ),
+            Err(why) => (StatusCode::BAD_REQUEST, format!("{why}\n")),
+        };
+        OwnPage {
+            status,
+            media_type: TEXT,
+            text,
+        }
+    }
+
+    /// What it counts besides requests, and how often it was told to misbehave.
+    fn counters(&self) -> Vec<Counter> {
+        let mut counters = self.about.counters();
+        let generation = self.orders.generation();
+        if generation > 0 {
+            counters.push(("misbehave_generation", generation));
+        }
+        counters
+    }
+
     /// A page by its name, for who may see it.
     pub fn page(&self, name: &str) -> Option<OwnPage> {
         let (media_type, text) = match name {
-            "metrics" => (TEXT, self.metrics.text(&self.about.counters())),
+            "metrics" => (TEXT, self.metrics.text(&self.counters())),
             "profile" => (TEXT, self.metrics.profile()),
-            "seen" => (
-                "application/json",
-                self.metrics.seen(&self.about.counters()),
-            ),
+            "seen" => ("application/json", self.metrics.seen(&self.counters())),
             _ => return None,
         };
         Some(OwnPage {
@@ -124,6 +160,7 @@ mod tests {
         let pages = Pages {
             metrics: Arc::new(Metrics::new("echo", [])),
             about: Arc::new(Full),
+            orders: Arc::new(Orders::new(&[], None, crate::wake::Wakes::of_runtime())),
         };
         let asked = |method: Method, path: &str, secret: &str| {
             let mut headers = HeaderMap::new();

@@ -12,12 +12,12 @@ use crate::guard::{Found, Guard};
 use crate::journal::{Entry, Journal, Said};
 use crate::messages;
 use crate::pages::unknown_page;
-use crate::protocol::custom;
+use crate::protocol::{Log, custom};
 use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
 use crate::storage::{ObjectStore, StorageError, WallClock};
-use house::{Answered, Asked, Inbound, NoPage, OwnPage, Pages, Site, Told};
+use house::{Answered, Asked, Inbound, NoPage, ORDERS, OwnPage, Pages, Site, Told};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use s3s::service::S3Service;
@@ -36,6 +36,8 @@ pub(crate) struct Front {
     pub(crate) service: S3Service,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<Pages>,
+    /// Told of each change of misbehaviour.
+    pub(crate) log: Log,
     /// Where this server's buckets are, as signatures name it.
     pub(crate) region: String,
     /// Where a line of each request goes, if anywhere.
@@ -79,7 +81,7 @@ impl Site for Front {
         let said = Said::of(&request);
         let response = match asked.failure {
             Some(status) => failure(status),
-            None => self.serve(request).await,
+            None => self.serve(request, asked.number).await,
         };
         let (mut parts, body) = response.into_parts();
         let id = format!("{:016X}", self.run ^ asked.number);
@@ -114,7 +116,11 @@ fn failure(status: u16) -> Response<Body> {
 }
 
 impl Front {
-    async fn serve(&self, request: Request<Option<Inbound>>) -> Response<Body> {
+    async fn serve(&self, request: Request<Option<Inbound>>, number: u64) -> Response<Body> {
+        let request = match self.ordered(request, number).await {
+            Ok(page) => return page,
+            Err(request) => *request,
+        };
         if let Some(page) = self.own_page(&request) {
             return page;
         }
@@ -225,6 +231,27 @@ impl Front {
         range::forget(&mut again);
         again.extensions.insert(Sender(asker));
         self.call(Request::from_parts(again, Body::empty())).await
+    }
+
+    /// Changes what is done to requests, for who shows the secret of an admin. Other requests are
+    /// given back.
+    async fn ordered(
+        &self,
+        request: Request<Option<Inbound>>,
+        number: u64,
+    ) -> Result<Response<Body>, Box<Request<Option<Inbound>>>> {
+        let shown = request.headers().get(header::AUTHORIZATION);
+        let secret = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let is_order = request.method() == Method::POST && request.uri().path() == ORDERS;
+        let Some(secret) = secret.filter(|_| is_order) else {
+            return Err(Box::new(request));
+        };
+        if !self.pages.about.is_admin_secret(secret) {
+            return Ok(refusal(s3_error!(AccessDenied, "Access Denied")));
+        }
+        let page = self.pages.ordered(request.into_body(), number).await;
+        (self.log)(&format!("misbehave: {}", page.text.trim_end()));
+        Ok(page_response(page))
     }
 
     /// The pages that need no signature.

@@ -3,14 +3,14 @@
 use crate::access::{Access, counted};
 use crate::acl::Ownership;
 use crate::forms::Forms;
-use crate::front::Front;
+use crate::front::{Front, OPERATION_KINDS};
 use crate::journal::Journal;
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::pages::{Account, SignedPages};
 use crate::protocol::{Finished, Log, Protocol, described};
 use crate::storage::{ObjectStore, WallClock};
-use house::{Address, Http, Injector, ListenError, Listening, Metrics, Pages, TlsFiles, Wakes};
+use house::{Address, Http, ListenError, Listening, Metrics, Orders, Pages, TlsFiles, Wakes};
 use misbehave::Misbehaviour;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -121,13 +121,12 @@ pub(crate) fn front(
     wakes: Wakes,
 ) -> Http<Front> {
     let metrics = Arc::new(Metrics::new("s3", counted()));
-    let injector = options
-        .misbehaviour
-        .take()
-        .map(|models| Injector::new(models, wakes));
+    let models = options.misbehaviour.take();
+    let orders = Arc::new(Orders::new(&OPERATION_KINDS, models, wakes));
     let pages = Arc::new(Pages {
         metrics: Arc::clone(&metrics),
         about: Arc::clone(account) as _,
+        orders: Arc::clone(&orders),
     });
     let front = Front {
         forms: Forms {
@@ -138,6 +137,7 @@ pub(crate) fn front(
         service: service(options, account, &pages),
         store: Arc::clone(&account.store),
         pages,
+        log: Arc::clone(&options.log),
         region: options.region.clone(),
         journal: options.requests.take().map(|log| Journal {
             log,
@@ -146,7 +146,7 @@ pub(crate) fn front(
         clock: Arc::clone(&options.clock),
         run: (options.clock)() << 20,
     };
-    Http::new(front, metrics, injector, options.idle)
+    Http::new(front, metrics, orders, options.idle)
 }
 
 /// Applies lifecycle rules again and again: 24 times a day of theirs, but not more often than each

@@ -4,11 +4,11 @@ use crate::account::ShareAccount;
 use crate::error::{ShareError, described};
 use crate::history::History;
 use crate::login::Logins;
-use crate::routes::OPERATIONS;
+use crate::routes::{OPERATION_KINDS, OPERATIONS};
 use crate::site::ShareSite;
 use crate::store::ShareStore;
 use house::{
-    Address, Http, Injector, ListenError, Listening, Metrics, OperationName, Pages, TlsFiles, Wakes,
+    Address, Http, ListenError, Listening, Metrics, OperationName, Orders, Pages, TlsFiles, Wakes,
 };
 use misbehave::Misbehaviour;
 use std::net::SocketAddr;
@@ -94,10 +94,8 @@ fn site(
 ) -> Result<Http<ShareSite>, ShareError> {
     let operations = OPERATIONS.map(|(name, kind)| OperationName { name, kind });
     let metrics = Arc::new(Metrics::new("share", operations));
-    let injector = serving
-        .misbehaviour
-        .take()
-        .map(|models| Injector::new(models, Wakes::of_kernel()));
+    let models = serving.misbehaviour.take();
+    let orders = Arc::new(Orders::new(&OPERATION_KINDS, models, Wakes::of_kernel()));
     let account = ShareAccount {
         store: Arc::clone(store),
     };
@@ -108,12 +106,13 @@ fn site(
         pages: Arc::new(Pages {
             metrics: Arc::clone(&metrics),
             about: Arc::new(account),
+            orders: Arc::clone(&orders),
         }),
         now: Arc::clone(&serving.now),
         log: Arc::clone(&serving.log),
         proxied: serving.proxied,
     };
-    Ok(Http::new(site, metrics, injector, serving.idle).holding_little())
+    Ok(Http::new(site, metrics, orders, serving.idle).holding_little())
 }
 
 /// Removes what has expired, and writes the history.

@@ -7,7 +7,7 @@ use crate::login::Logins;
 use crate::routes::Route;
 use crate::server::{LogLine, Now};
 use crate::store::ShareStore;
-use house::{Asked, Inbound, NoPage, OwnPage, Pages, Peer, Sighting, Site, Told};
+use house::{Asked, Inbound, NoPage, ORDERS, OwnPage, Pages, Peer, Sighting, Site, Told};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body::Body as _;
@@ -39,6 +39,8 @@ pub(crate) struct Visitor {
     pub(crate) from: IpAddr,
     pub(crate) tls: bool,
     pub(crate) now: u64,
+    /// How many requests came before it.
+    pub(crate) number: u64,
     /// The session that the request shows, if it lasts.
     pub(crate) session: Option<[u8; 32]>,
 }
@@ -155,10 +157,7 @@ impl Site for ShareSite {
         }
         let outcome = match asked.failure {
             Some(status) => Err(told_to_fail(status)),
-            None => {
-                self.dispatch(route, self.visitor(parts, body, asked.peer))
-                    .await
-            }
+            None => self.dispatch(route, self.visitor(parts, body, asked)).await,
         };
         let reply = outcome.unwrap_or_else(|refusal| {
             if let Some(cause) = &refusal.cause {
@@ -200,8 +199,8 @@ fn finished(mut reply: ShareReply, is_head: bool) -> ShareReply {
 }
 
 impl ShareSite {
-    fn visitor(&self, parts: Parts, body: Option<Inbound>, peer: Peer) -> Visitor {
-        let (from, tls) = sender(&parts.headers, peer, self.proxied);
+    fn visitor(&self, parts: Parts, body: Option<Inbound>, asked: Asked) -> Visitor {
+        let (from, tls) = sender(&parts.headers, asked.peer, self.proxied);
         let now = (self.now)();
         let session = shown(&parts.headers).and_then(|token| self.logins.session(token, now));
         Visitor {
@@ -210,6 +209,7 @@ impl ShareSite {
             from,
             tls,
             now,
+            number: asked.number,
             session,
         }
     }
@@ -320,7 +320,8 @@ impl ShareSite {
             .path()
             .strip_prefix("/fathom/")
             .unwrap_or_default();
-        if parts.method != Method::GET && parts.method != Method::HEAD {
+        let is_order = parts.method == Method::POST && parts.uri.path() == ORDERS;
+        if parts.method != Method::GET && parts.method != Method::HEAD && !is_order {
             return Err(Denial::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "not with this method",
@@ -337,19 +338,25 @@ impl ShareSite {
             .header(header::AUTHORIZATION)
             .strip_prefix("Bearer ");
         let may = match (visitor.session, secret) {
-            (Some(_), _) => true,
-            (None, Some(secret)) => self
+            // A page of somebody else may have a browser post with its cookies.
+            (Some(_), _) if !is_order => true,
+            (_, Some(secret)) => self
                 .logins
                 .is_secret(secret, visitor.from, visitor.now)
                 .await
                 .map_err(wait)?,
-            (None, None) => false,
+            (_, None) => false,
         };
         if !may {
             return Err(Denial::new(
                 StatusCode::FORBIDDEN,
                 format!("{:?}: show the secret", NoPage::Denied),
             ));
+        }
+        if is_order {
+            let page = self.pages.ordered(visitor.body, visitor.number).await;
+            (self.log)(&format!("misbehave: {}", page.text.trim_end()));
+            return Ok(own(page));
         }
         self.pages
             .page(name)

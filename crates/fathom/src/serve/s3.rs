@@ -24,7 +24,8 @@ Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are one key that may do everyt
   [key.buckets]
   \"logs-*\" = [\"read\", \"list\"]        # or admin = true
 
-Pages: /fathom/health for all; /fathom/metrics, /fathom/profile and /fathom/seen (what was done, by kind, as JSON) for an admin key (SigV4, or `Authorization: Bearer SECRET`)
+Pages: /fathom/health for all; /fathom/metrics, /fathom/profile and /fathom/seen (what was done, by kind, as JSON) for an admin key (SigV4, or `Authorization: Bearer SECRET`);
+  POST /fathom/misbehave with that header and a SPEC of --misbehave, or `none`, as its body changes what is done to requests from then on
 
 Examples:
   fathom serve s3 --listen 127.0.0.1:9000 --data /srv/objects

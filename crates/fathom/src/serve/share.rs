@@ -22,7 +22,8 @@ Layouts: file-per-share keeps each upload in a SQLite file of its own in FILE.sh
 keeps all in FILE. A database keeps the layout and the page size that it was made with
 
 Pages: / for people; /fathom/health for all; /fathom/metrics, /fathom/profile and /fathom/seen (what was done, by kind, as
-JSON) for who is logged in or sends `Authorization: Bearer SECRET`
+JSON) for who is logged in or sends `Authorization: Bearer SECRET`; POST /fathom/misbehave with that header and a SPEC of --misbehave, or
+`none`, as its body changes what is done to requests from then on
 
 Examples:
   PS_SHARED_SECRET=s fathom serve share --listen 127.0.0.1:4001 --db /srv/share.db

@@ -352,3 +352,27 @@ fn every_error_has_a_message() {
         (1, vec!["AKIATEST".to_owned()])
     );
 }
+
+#[test]
+fn a_server_that_runs_is_told_to_misbehave_by_an_admin_alone() {
+    let (server, mut client) = memory();
+    client.put("/bucket/k", "12345").ok();
+    let order = |secret: &str, text: &str| {
+        let order = Request::new("POST", "/fathom/misbehave").body(text);
+        let order = order.header("authorization", &format!("Bearer {secret}"));
+        server.client().try_send(&order).unwrap()
+    };
+    assert_eq!(order("another", "errors=100%:507").status, 403);
+    let told = order(SECRET, "get.errors=100%:507");
+    assert_eq!(told.status, 200);
+    assert!(told.text().starts_with("generation 1 from request "));
+    assert_eq!(client.call("GET", "/bucket/k").status, 507);
+    let wrong = order(SECRET, "get.lost=1%");
+    assert_eq!((wrong.status, wrong.text().is_empty()), (400, false));
+    assert_eq!(client.call("GET", "/bucket/k").status, 507);
+    assert_eq!(order(SECRET, "none").status, 200);
+    assert_eq!(client.call("GET", "/bucket/k").ok().text(), "12345");
+    assert_eq!(counter(&server, "fathom_s3_misbehave_generation "), 2);
+    let failed = "fathom_s3_misbehaved_total{how=\"failed\"} ";
+    assert_eq!(counter(&server, failed), 2);
+}

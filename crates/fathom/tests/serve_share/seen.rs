@@ -1,6 +1,6 @@
 //! What the target says that it saw is what was done, by kind.
 
-use super::client::{FORM, form};
+use super::client::{FORM, SECRET, form};
 use super::{LAYOUTS, noise, served};
 
 #[test]
@@ -50,4 +50,33 @@ fn the_bytes_that_were_seen_are_those_of_files() {
             );
         }
     }
+}
+
+#[test]
+fn a_share_that_runs_is_told_to_misbehave_by_who_knows_the_secret() {
+    let (_dir, server, owner) = served(&[]);
+    let id = owner.upload("k", b"12345").id();
+    let path = format!("/-{id}");
+    let guest = server.guest();
+    let order = |secret: &str, text: &str| {
+        let shown = format!("Bearer {secret}");
+        let shown = [("authorization", shown.as_str())];
+        guest.send("POST", "/fathom/misbehave", &shown, text.as_bytes())
+    };
+    assert_eq!(order("another", "errors=100%:507").status, 403);
+    let by_cookie = owner.send("POST", "/fathom/misbehave", &[], b"errors=100%:507");
+    assert_eq!(by_cookie.status, 403);
+    let told = order(SECRET, "get.errors=100%:507");
+    assert!(
+        told.text().starts_with("generation 1 from request "),
+        "{}",
+        told.text()
+    );
+    assert_eq!(guest.call("GET", &path).status, 507);
+    assert_eq!(order(SECRET, "get.lost=1%").status, 400);
+    assert_eq!(order(SECRET, "none").status, 200);
+    assert_eq!(guest.call("GET", &path).body, b"12345");
+    let seen = owner.call("GET", "/fathom/seen");
+    let seen: serde_json::Value = serde_json::from_slice(&seen.body).unwrap();
+    assert_eq!(seen["counters"]["fathom_share_misbehave_generation"], 2);
 }
