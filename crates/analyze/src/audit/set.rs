@@ -67,6 +67,8 @@ pub(super) struct Experiment<'a> {
     pub(super) slots: Vec<Slot<'a>>,
     /// What the same sources conclude.
     claims: Vec<Slot<'a>>,
+    /// What devices wrote down of what they did for those that are compared, with whom they are not.
+    logs: Vec<Slot<'a>>,
     /// What [`drift::measured`] found, for all rules that ask.
     drift: OnceCell<Option<(Drift, usize)>>,
 }
@@ -111,10 +113,16 @@ impl<'a> Experiment<'a> {
             let (claims, slots): (Vec<_>, Vec<_>) = slots
                 .into_iter()
                 .partition(|(_, record)| record.kind == super::CLAIM);
+            let (logs, runs): (Vec<Slot<'a>>, Vec<_>) = slots
+                .iter()
+                .copied()
+                .partition(|(_, record)| device_log::is_log(record));
             Self {
                 is_placed: plan.is_some(),
-                slots,
+                // Logs alone are compared with each other.
+                slots: if runs.is_empty() { slots } else { runs },
                 claims,
+                logs,
                 drift: OnceCell::new(),
             }
         };
@@ -128,6 +136,7 @@ impl<'a> Experiment<'a> {
             is_placed: self.is_placed,
             slots,
             claims: Vec::new(),
+            logs: Vec::new(),
             drift: OnceCell::new(),
         }
     }

@@ -15,7 +15,8 @@ fn span(record: &Record) -> Option<(i128, i128)> {
     Some((from, from + i128::from(record.elapsed_ns)))
 }
 
-fn is_log(record: &Record) -> bool {
+/// Whether a record is what a block device wrote down.
+pub(super) fn is_log(record: &Record) -> bool {
     let source = record.source.as_ref();
     source.is_some_and(|source| source.format == "device-log")
 }
@@ -36,9 +37,9 @@ fn may_have_served(device: &Record, run: &Record) -> bool {
 }
 
 pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let slots = || experiment.slots.iter().copied();
-    let logs: Vec<(usize, &Record)> = slots().filter(|(_, record)| is_log(record)).collect();
-    let runs = slots().filter(|(_, record)| record.kind == "run");
+    let logs = &experiment.logs;
+    let runs = experiment.slots.iter().copied();
+    let runs = runs.filter(|(_, record)| record.kind == "run");
     let served = runs.map(|(at, run)| {
         let by = logs.iter().filter(|(_, log)| may_have_served(log, run));
         (at, run, by.map(|(log, _)| *log).collect::<Vec<usize>>())
