@@ -16,6 +16,7 @@ mod effective;
 mod finding;
 mod identity;
 mod levels;
+mod slow_hosts;
 mod study;
 mod underway;
 
@@ -31,6 +32,7 @@ pub use compare::{
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
 pub use levels::{LevelLine, LevelsSoFar};
+pub use slow_hosts::{SlowHost, slow_hosts};
 pub use study::{
     ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
     HostFigures, LeftOut, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn,

@@ -169,6 +169,7 @@ mod tests {
             calibration: Calibration::default(),
             interval_ns: 1_000_000_000,
             target: None,
+            common_start: None,
         }
     }
 

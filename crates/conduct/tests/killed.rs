@@ -43,6 +43,7 @@ fn context() -> Context {
         calibration: Calibration::default(),
         interval_ns: 1_000_000_000,
         target: None,
+        common_start: None,
     }
 }
 

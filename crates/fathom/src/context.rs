@@ -30,6 +30,7 @@ pub(crate) fn context(interval_ns: u64) -> Result<Context> {
         calibration,
         interval_ns,
         target: None,
+        common_start: None,
     })
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn bare_context() -> Context {
         calibration: Calibration::default(),
         interval_ns: 1_000_000_000,
         target: None,
+        common_start: None,
     }
 }
 

@@ -10,11 +10,13 @@ mod explain;
 mod export;
 mod fio;
 mod flags;
+mod group;
 mod import;
 mod lab;
 mod live;
 mod load;
 mod man;
+mod merge;
 mod metric;
 mod output;
 mod profile;
@@ -80,6 +82,7 @@ fn command() -> Command {
         .subcommand(lab::command())
         .subcommand(import::command())
         .subcommand(quote::command())
+        .subcommand(merge::command())
         .subcommand(export::command())
         .subcommand(report::command())
         .subcommand(audit::command())
@@ -99,6 +102,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("lab", matches)) => lab::run(matches),
         Some(("import", matches)) => import::run(matches),
         Some(("quote", matches)) => quote::run(matches),
+        Some(("merge", matches)) => merge::run(matches),
         Some(("export", matches)) => export::run(matches),
         Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),

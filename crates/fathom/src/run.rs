@@ -4,7 +4,7 @@ use crate::exit::Usage;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
 use crate::tell::tell;
-use crate::{context, fio, flags, target};
+use crate::{context, fio, flags, group, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use conduct::measurable;
@@ -65,7 +65,9 @@ pub(crate) fn command(name: &'static str) -> Command {
                 .value_name("FIO OPTIONS")
                 .help("After `--`: a fio command line"),
         );
-    target::add(live::arguments_with_intervals(Output::add(command)))
+    group::add(target::add(live::arguments_with_intervals(Output::add(
+        command,
+    ))))
 }
 
 pub(crate) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
@@ -91,11 +93,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let output = Output::new(matches)?;
     let target = target::observed(matches)?;
+    let place = group::Place::read(matches)?;
     let Asked {
-        stages,
+        mut stages,
         mut output,
         job,
     } = asked(matches, output)?;
+    let common_start = place.map(|place| place.share(&mut stages)).transpose()?;
     let thresholds = thresholds(matches, &stages, target.as_ref())?;
     sys::catch_signals();
     let targets: Vec<PathBuf> = stages
@@ -109,6 +113,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let context = Context {
         target,
+        common_start,
         ..context::context(output.interval_ns())?
     };
     let live = Live::open(matches, &page_title(&stages))?;
@@ -127,6 +132,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         };
         for mut record in ended {
             record.notices.extend(live.notice());
+            record.notices.extend(group::notice(&record));
             record.notices.extend(of_job(job.as_ref(), &record.name));
             record.hold_against(&thresholds);
             live.keep(Kept::Record(&record));

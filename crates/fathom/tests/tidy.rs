@@ -86,7 +86,6 @@ const RATCHET: [(&str, usize); 25] = [
     ("crates/run/src/safety/block_device.rs", 714),
     ("crates/run/src/safety/owner.rs", 439),
     ("crates/run/src/safety/signature.rs", 514),
-    ("crates/run/src/setup.rs", 499),
     ("crates/run/src/worker.rs", 487),
     ("crates/workload/src/fio/lower/files.rs", 408),
     ("crates/workload/src/settings.rs", 705),

@@ -1,8 +1,9 @@
 //! What a process measures with.
 
 use crate::{Machine, Observed};
-use record::{Calibration, FathomVersion, HostAccount, Record, SCHEMA};
+use record::{Calibration, FathomVersion, GroupAccount, HostAccount, Record, SCHEMA};
 use std::path::Path;
+use std::time::SystemTime;
 use sys::MachineClock;
 
 /// What every measurement of a process has in common.
@@ -16,6 +17,19 @@ pub struct Context {
     pub interval_ns: u64,
     /// The process or control group that serves what is measured, if it runs on this machine.
     pub target: Option<Observed>,
+    /// Its place among processes that do one workload together, if there are others.
+    pub common_start: Option<CommonStart>,
+}
+
+/// When and with whom a process begins.
+#[derive(Clone, Debug)]
+pub struct CommonStart {
+    pub rank: u32,
+    /// What all ranks have in common.
+    pub group: GroupAccount,
+    pub at: SystemTime,
+    /// By how much the clock of the day may be off here.
+    pub clock_bound_ns: Option<u64>,
 }
 
 impl Context {
@@ -30,8 +44,17 @@ impl Context {
             hosts: vec![HostAccount {
                 environment: self.machine.environment(target, self.fathom.clone()),
                 calibration: self.calibration.clone(),
+                rank: self.common_start.as_ref().map(|common| common.rank),
+                clock_bound_ns: self
+                    .common_start
+                    .as_ref()
+                    .and_then(|common| common.clock_bound_ns),
                 ..HostAccount::default()
             }],
+            group: self
+                .common_start
+                .as_ref()
+                .map(|common| common.group.clone()),
             started_at: humantime::format_rfc3339_millis(sys::clock::wall_time()).to_string(),
             ..Record::default()
         }

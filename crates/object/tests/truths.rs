@@ -56,6 +56,7 @@ fn context() -> Context {
         calibration: Calibration::default(),
         interval_ns: 100 * MS,
         target: None,
+        common_start: None,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::merge::{add_to, sum};
 use crate::{Environment, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -35,6 +36,12 @@ pub struct HostAccount {
     /// How long after the common start of all hosts its own measured time began, in nanoseconds.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub late_ns: u64,
+    /// Its number in the group, where it was one of several that did one workload together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// By how much its clock may differ from that of the common start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_bound_ns: Option<u64>,
     /// What was watched went away, and nothing is known of what it used.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,
@@ -64,12 +71,22 @@ impl HostAccount {
         fingerprint.or(system.hostname.as_deref())
     }
 
-    /// How people call it.
+    /// How people call the machine.
     #[must_use]
-    pub fn called(&self) -> &str {
+    pub fn machine_called(&self) -> &str {
         let name = self.environment.system.hostname.as_deref();
         name.or(self.name.as_deref())
             .unwrap_or("a host without a name")
+    }
+
+    /// How people call it: the machine, and the rank where it was one of several.
+    #[must_use]
+    pub fn called(&self) -> Cow<'_, str> {
+        let name = self.machine_called();
+        match self.rank {
+            Some(rank) => format!("{name} (rank {rank})").into(),
+            None => name.into(),
+        }
     }
 
     /// What the processes on it used; `None` where they went away.

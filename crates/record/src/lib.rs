@@ -11,8 +11,10 @@ mod accounts;
 mod course;
 mod environment;
 pub mod figures;
+mod group;
 mod histogram;
 mod host;
+mod join;
 mod live;
 mod load;
 mod lost;
@@ -35,8 +37,10 @@ pub use environment::{
     FathomVersion, FileSystem, IoLimit, Limit, MemoryFacts, Moment, NumaNode, ProcessFacts,
     StorageLayer, SystemFacts, Transport,
 };
+pub use group::{GroupAccount, LostRank, TargetReach};
 pub use histogram::{Histogram, LiveHistogram};
 pub use host::{Calibration, DeviceAccount, HostAccount, HostRole, MachineAccount, ProcessAccount};
+pub use join::{Joined, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
@@ -45,6 +49,7 @@ pub use load::{
 pub use lost::{LostCell, LostCells};
 pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
+pub use plan::hash_of;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{
     Measurable, NeverMeasured, NoQuantity, NotMeasurable, Preference, Quantity, QuantityValue,

@@ -10,8 +10,8 @@ mod load;
 mod series;
 
 use crate::{
-    Difference, Fill, HostAccount, HostRole, LoadAccount, LockAccount, Measurements, Outcome,
-    PaceAccount, Record, Residency, ThresholdResult, Verification, WorkerAccount,
+    Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Measurements,
+    Outcome, PaceAccount, Record, Residency, ThresholdResult, Verification, WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
@@ -28,6 +28,8 @@ pub enum NotOneWorkload {
     Twice(String),
     #[error("record {0} is of another tool, whose figures cannot be added")]
     Foreign(String),
+    #[error("rank {0} is in both of them")]
+    SameRank(u32),
     #[error("record {0} is of several hosts and does not say what each of them did")]
     Unattributed(String),
 }
@@ -135,6 +137,7 @@ impl Record {
             locks: None,
             trial: None,
             repeat: None,
+            group: None,
             load: self.load.as_ref().map(|load| LoadAccount {
                 server: load.server.clone(),
                 search: load.search.clone(),
@@ -211,6 +214,7 @@ impl Record {
         both(&mut self.residency, other.residency, Residency::merge);
         both(&mut self.fill, other.fill, Fill::merge);
         both(&mut self.load, other.load, LoadAccount::merge);
+        both(&mut self.group, other.group, GroupAccount::merge);
         self.differences.extend(other.differences);
         self.notices.extend(other.notices);
         self.targets.extend(other.targets);
@@ -241,6 +245,7 @@ impl Record {
         }
         self.errors = by_cause(std::mem::take(&mut self.errors));
         self.tell_of_parts();
+        self.tell_of_group();
         self.judge_again();
     }
 
@@ -305,6 +310,15 @@ fn check(records: &[&Record]) -> Result<(), NotOneWorkload> {
             }
         }
     }
+    let mut ranks = BTreeSet::new();
+    for rank in records
+        .iter()
+        .flat_map(|record| record.generators().filter_map(|host| host.rank))
+    {
+        if !ranks.insert(rank) {
+            return Err(NotOneWorkload::SameRank(rank));
+        }
+    }
     let scenario = |record: &Record| record.load.as_ref().map(|load| load.scenario.clone());
     for (one, other) in records.iter().zip(records.iter().skip(1)) {
         let same = [
@@ -315,7 +329,12 @@ fn check(records: &[&Record]) -> Result<(), NotOneWorkload> {
             ("place in an experiment", one.trial == other.trial),
             ("repetition", one.repeat == other.repeat),
         ];
-        if let Some((what, _)) = same.into_iter().find(|(_, same)| !same) {
+        let differs = same
+            .into_iter()
+            .find(|(_, same)| !same)
+            .map(|(what, _)| what);
+        let groups = || GroupAccount::differ(one.group.as_ref(), other.group.as_ref());
+        if let Some(what) = differs.or_else(groups) {
             return Err(NotOneWorkload::Differ(what));
         }
     }
@@ -353,13 +372,14 @@ fn hosts_and_workers(records: &mut [Record]) -> (Vec<HostAccount>, Vec<WorkerAcc
 
 impl HostAccount {
     /// The same for the same hosts, in whatever order their records came.
-    fn place(&self) -> (HostRole, Option<String>, String) {
+    fn place(&self) -> (HostRole, Option<u32>, Option<String>, String) {
         let id = self.part.as_ref().map(|part| part.id.clone());
         // Of targets several may have one name; their text is all that tells them apart.
         let text = || serde_json::to_string(self).unwrap_or_default();
         let name = self.environment.system.hostname.clone();
         (
             self.role,
+            self.rank,
             name.or_else(|| self.name.clone()),
             id.unwrap_or_else(text),
         )

@@ -89,7 +89,7 @@ pub struct PlannedWorkload {
 
 /// Sixteen hexadecimal digits that stand for these bytes.
 #[allow(deprecated, reason = "see the import")]
-pub(crate) fn hash_of(bytes: &[u8]) -> String {
+pub fn hash_of(bytes: &[u8]) -> String {
     let mut hasher = SipHasher::new_with_keys(0, 0);
     hasher.write(bytes);
     format!("{:016x}", hasher.finish())

@@ -2,8 +2,8 @@
 //! never zero.
 
 use crate::{
-    Histogram, HostAccount, LoadAccount, Measurements, Source, Span, Stoppage, Summary,
-    ThresholdResult, Trial, WorkerAccount,
+    GroupAccount, Histogram, HostAccount, LoadAccount, Measurements, Source, Span, Stoppage,
+    Summary, ThresholdResult, Trial, WorkerAccount,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,9 @@ pub struct Record {
     /// repeats another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
+    /// The ranks that did the workload together, where it was not one process alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupAccount>,
     /// Ids of the records of work that ran at the same time: together they are one trial, and none
     /// of them had the storage to itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

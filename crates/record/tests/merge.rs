@@ -4,11 +4,12 @@
 use proptest::prelude::*;
 use record::{
     Calibration, Coverage, DeviceAccount, Difference, EndpointAccount, Environment, ErrorClass,
-    ErrorCount, Fill, Histogram, HostAccount, HostRole, Interval, LoadAccount, LockAccount,
-    LoopAccount, MachineAccount, Measurements, NotOneWorkload, Operations, Outcome, PaceAccount,
-    ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA, SearchAccount, SearchPoint,
-    ServerAccount, SigningCost, Span, Status, Stoppage, TargetFact, ThresholdResult, Trial,
-    Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
+    ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LoadAccount,
+    LockAccount, LoopAccount, LostRank, MachineAccount, Measurements, NotOneWorkload, Operations,
+    Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA,
+    SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, Stoppage, TargetFact,
+    TargetReach, ThresholdResult, Trial, Verification, VerificationFailure, WorkerAccount,
+    WorkerMeasured,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -51,6 +52,32 @@ fn interval(number: u64) -> Interval {
     }
 }
 
+/// A number that each name has for itself.
+fn rank_of(name: &str) -> u32 {
+    let bytes = name.bytes();
+    bytes.fold(7, |hash: u32, byte| {
+        hash.wrapping_mul(16_777_619) ^ u32::from(byte)
+    })
+}
+
+/// The account of a group in which nothing is left out but what only all ranks together show.
+fn group(id: &str) -> GroupAccount {
+    GroupAccount {
+        size: 3,
+        launcher: "none".into(),
+        plan: "p".into(),
+        start_at: "2026-11-22T18:00:00Z".into(),
+        target_is: Some(TargetReach::Shared),
+        unsynchronised: id == "b",
+        lost: vec![LostRank {
+            rank: 2,
+            host: Some("c".into()),
+            why: "gone".into(),
+        }],
+        ..GroupAccount::default()
+    }
+}
+
 /// The account of a host in which nothing is left out.
 fn host(name: &str) -> HostAccount {
     let mut environment = Environment::default();
@@ -61,6 +88,8 @@ fn host(name: &str) -> HostAccount {
         pid: Some(1),
         window_ns: Some(31),
         late_ns: 3,
+        rank: Some(rank_of(name)),
+        clock_bound_ns: Some(32),
         gone: true,
         environment,
         calibration: Calibration {
@@ -360,6 +389,7 @@ fn part(id: &str) -> Record {
             of: "w".into(),
             number: 1,
         }),
+        group: Some(group(id)),
         companions: vec!["other".into()],
         // A record with figures of another tool is no part: see the test of refusals.
         summaries: BTreeMap::new(),
@@ -458,8 +488,9 @@ const STAYS_WITH_ITS_HOST: [&str; 12] = [
 ];
 
 /// What is of the host, and by which others of its record are placed: in time, or among the hosts.
-const PLACES_OTHERS: [&str; 3] = [
+const PLACES_OTHERS: [&str; 4] = [
     "/hosts/0/late_ns",
+    "/hosts/0/rank",
     "/hosts/0/role",
     "/hosts/0/environment/system/hostname",
 ];
@@ -472,7 +503,12 @@ const IS_JUDGED_AGAIN: [&str; 2] = ["/thresholds/", "/load/thresholds/"];
 const IS_NUMBERED: [&str; 2] = ["/workers/0/host", "/workers/0/index"];
 
 /// What must be the same in all parts of one workload.
-const IS_THE_SAME: [&str; 6] = [
+const IS_THE_SAME: [&str; 11] = [
+    "/group/size",
+    "/group/launcher",
+    "/group/plan",
+    "/group/start_at",
+    "/group/target_is",
     "/kind",
     "/name",
     "/asked/",
@@ -639,6 +675,14 @@ fn what_is_not_of_one_workload_or_of_other_hosts_is_refused_and_nothing_changes(
         (
             with(|other| other.load = None),
             NotOneWorkload::Differ("scenario"),
+        ),
+        (
+            with(|other| other.hosts[0].rank = Some(rank_of("b"))),
+            NotOneWorkload::SameRank(rank_of("b")),
+        ),
+        (
+            with(|other| other.group = None),
+            NotOneWorkload::Differ("group"),
         ),
         (
             with(|other| other.source = Some(record::Source::default())),

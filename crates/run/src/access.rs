@@ -94,12 +94,10 @@ impl Share {
     /// Part `index` of `of` equal, disjoint parts that cover `blocks`.
     #[must_use]
     pub(crate) fn part(blocks: u64, index: u32, of: u32) -> Self {
-        let cut = |i: u32| {
-            u64::try_from(u128::from(blocks) * u128::from(i) / u128::from(of)).unwrap_or(blocks)
-        };
+        let part = workload::part(blocks, index, of);
         Self {
-            low: cut(index),
-            high: cut(index + 1),
+            low: part.start,
+            high: part.end,
         }
     }
 

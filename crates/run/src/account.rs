@@ -17,10 +17,12 @@ use record::{
 };
 use std::collections::BTreeMap;
 use targets::targets;
-use workload::{LockMode, Phase};
+use workload::{EngineFeature, LockMode, Phase};
 
 /// What a run hands over to become a record.
 pub(crate) struct Ended<'a> {
+    /// When all ranks were to begin, where there are others.
+    pub(crate) common_start: Option<u64>,
     pub(crate) phase: &'a Phase,
     pub(crate) resolved: &'a Resolved,
     pub(crate) prepared: &'a Prepared,
@@ -34,7 +36,10 @@ pub(crate) struct Ended<'a> {
 
 impl Ended<'_> {
     /// The record of the run, which was begun as `record`.
-    pub(crate) fn complete(mut self, record: Record) -> Record {
+    pub(crate) fn complete(mut self, mut record: Record) -> Record {
+        if let Some(late_ns) = self.late_ns() {
+            record.generator_mut().late_ns = late_ns;
+        }
         self.reports.sort_by_key(|(index, _)| *index);
         let elapsed_ns = self.elapsed_ns();
         let mut loops = LoopAccount::default();
@@ -104,6 +109,15 @@ impl Ended<'_> {
             .max()
             .unwrap_or(0);
         end.saturating_sub(start)
+    }
+
+    /// How long after the common start the measured time began, where there is one.
+    fn late_ns(&self) -> Option<u64> {
+        let workload = &self.resolved.effective;
+        let begins = self.common_start?.saturating_add(workload.stop.warmup.0);
+        let began = self.tallies().map(|tally| tally.started).min()?;
+        let is_real = !workload.engine.has(EngineFeature::VirtualTime);
+        is_real.then(|| began.saturating_sub(begins))
     }
 
     fn spans(&self) -> BTreeMap<String, Span> {
@@ -176,6 +190,8 @@ impl Ended<'_> {
         if pace.rate_iops.is_none() && pace.rate_bytes.is_none() {
             return None;
         }
+        // A rate is of all ranks together.
+        let share = 1.0 / f64::from(self.resolved.effective.rank.size());
         let is_paced = |kind: &str| !matches!(kind, "fsync" | "fdatasync");
         let paced: u64 = operations
             .kinds()
@@ -188,8 +204,8 @@ impl Ended<'_> {
             0.0
         };
         Some(PaceAccount {
-            asked_per_second: pace.rate_iops.map(|rate| rate.0),
-            asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0),
+            asked_per_second: pace.rate_iops.map(|rate| rate.0 * share),
+            asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0 * share),
             achieved_per_second: achieved,
             unsent: self.tallies().map(|tally| tally.unsent).sum(),
         })

@@ -4,6 +4,7 @@ use crate::safety::{MarkError, Refusal};
 use engine::EngineError;
 use std::io;
 use std::path::PathBuf;
+use units::Nanos;
 use workload::SpecError;
 
 /// Nothing was measured; the variant decides the exit code.
@@ -29,9 +30,14 @@ pub enum RunError {
         source: io::Error,
     },
     #[error(
-        "stopped by signal {signal} while preparing the target; what was made for this run is removed, and what was there is Fathom's as before"
+        "stopped by signal {signal} before the measured time; what was made for this run is removed, and what was there is Fathom's as before"
     )]
     Interrupted { signal: i32 },
+    #[error(
+        "this rank was {} late for the common start {start_at}: nothing was measured here; give a --start-at that leaves all ranks the time to prepare",
+        Nanos(*late_ns)
+    )]
+    Late { late_ns: u64, start_at: String },
 }
 
 impl RunError {
@@ -71,6 +77,7 @@ impl RunError {
             | Self::Mark(_)
             | Self::Engine(_) => 2,
             Self::Interrupted { signal } => 128 + signal,
+            Self::Late { .. } => 5,
         }
     }
 }

@@ -1,12 +1,16 @@
 //! One workload from preparation to record.
 
+mod file_limit;
+
 use crate::account::Ended;
+use crate::common_start;
 use crate::error::RunError;
 use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
+use file_limit::check_file_limit;
 use host::{Context, Counted, Event, Measured, Observation, Participant, Session, Watch};
 use record::{Interval, Outcome, Record, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,6 +91,7 @@ pub fn execute_stage(
 
 fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunError> {
     let context = part.context();
+    common_start::check_in_time(context)?;
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
@@ -102,7 +107,7 @@ fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunEr
     };
     let file = resolved.layout.files.first();
     let record = context.record("run", &phase.name, file.map(|file| file.path.as_path()));
-    let (measured, reports) = run.measure(&mut part)?;
+    let (measured, reports, start) = run.measure(&mut part)?;
     prepared.undo.keep();
     let completed = finished(&shared, &reports);
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
@@ -119,6 +124,7 @@ fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunEr
     }
     let residency = residency(&prepared);
     let ended = Ended {
+        common_start: context.common_start.as_ref().map(|_| start),
         phase,
         resolved: &resolved,
         prepared: &prepared,
@@ -134,7 +140,9 @@ fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunEr
 /// The record of a run that failed before its clock started; nothing was measured.
 #[must_use]
 pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
-    let status = if sys::caught_signal().is_some() {
+    let status = if matches!(error, RunError::Late { .. }) {
+        Status::Incomplete
+    } else if sys::caught_signal().is_some() {
         Status::Interrupted
     } else {
         Status::Failed
@@ -176,35 +184,6 @@ fn write_passes(reports: &[(u32, WorkerReport)]) -> WritePasses {
     }
 }
 
-fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
-    let files = resolved.layout.files.len() as u64;
-    let workload = &resolved.effective;
-    let shared_by = if resolved
-        .layout
-        .files
-        .first()
-        .is_some_and(|file| file.owner.is_some())
-    {
-        1
-    } else {
-        u64::from(workload.threads)
-    };
-    let locks = if workload.lock_mode == workload::LockMode::None {
-        1
-    } else {
-        2
-    };
-    // One more is open as long as the run lasts.
-    let needed = files * (shared_by * locks + 1) + 64;
-    if needed > limit && workload.files.meta.is_empty() {
-        return Err(RunError::Unsuitable(format!(
-            "{files} files opened by {} workers are more than the {limit} open files that `ulimit -n` allows; use fewer files or threads, or raise the limit",
-            workload.threads
-        )));
-    }
-    Ok(())
-}
-
 struct Run<'a> {
     context: &'a Context,
     resolved: &'a Resolved,
@@ -221,7 +200,10 @@ enum Message {
 type Reports = Vec<(u32, WorkerReport)>;
 
 impl Run<'_> {
-    fn measure(&self, part: &mut Participant<'_, '_>) -> Result<(Measured, Reports), RunError> {
+    fn measure(
+        &self,
+        part: &mut Participant<'_, '_>,
+    ) -> Result<(Measured, Reports, u64), RunError> {
         let workload = &self.resolved.effective;
         let (send, receive) = channel();
         let mut gates = Vec::new();
@@ -231,8 +213,11 @@ impl Run<'_> {
             self.spawn(index, send.clone(), gate)?;
         }
         drop(send);
-        let threads = match wait_until_ready(&receive, workload.threads) {
-            Ok(threads) => threads,
+        let warmup_ns = workload.stop.warmup.0;
+        let begun = wait_until_ready(&receive, workload.threads)
+            .and_then(|threads| Ok((threads, self.begin(part, warmup_ns)?)));
+        let (threads, start) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 for gate in &gates {
                     let _already_gone = gate.send(Gate::Cancelled);
@@ -240,9 +225,6 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        let warmup_ns = workload.stop.warmup.0;
-        part.ready(self.resolved.storage.as_ref(), warmup_ns);
-        let start = self.context.clock.now();
         for gate in &gates {
             let _already_gone = gate.send(Gate::Open(start));
         }
@@ -266,7 +248,20 @@ impl Run<'_> {
             measured.series = side_by_side(&each);
             measured.worker_series = each;
         }
-        Ok((measured, reports))
+        Ok((measured, reports, start))
+    }
+
+    /// Takes the place of this part in the session; returns when its workers begin, which is a
+    /// moment ahead where others begin elsewhere.
+    fn begin(&self, part: &mut Participant<'_, '_>, warmup_ns: u64) -> Result<u64, RunError> {
+        let start = common_start::await_start(self.context)?;
+        part.ready(self.resolved.storage.as_ref(), warmup_ns);
+        let clock = self.context.clock;
+        let common = self.context.common_start.as_ref().zip(start);
+        common.map_or(Ok(()), |(common, start)| {
+            common_start::still_ahead(common, clock, start)
+        })?;
+        Ok(start.unwrap_or_else(|| clock.now()))
     }
 
     fn spawn(
@@ -290,7 +285,11 @@ impl Run<'_> {
         let body = move || {
             let ready = || {
                 let _observer_waits = send.send(Message::Ready(sys::thread_id()));
-                gate.recv().unwrap_or(Gate::Cancelled)
+                let gate = gate.recv().unwrap_or(Gate::Cancelled);
+                if let Gate::Open(start) = gate {
+                    task.clock.arrive_at(start);
+                }
+                gate
             };
             let outcome =
                 catch_unwind(AssertUnwindSafe(|| task.run(ready))).unwrap_or_else(|panic| {

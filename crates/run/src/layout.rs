@@ -63,14 +63,15 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     let mut out = Layout::default();
     for target in &workload.targets {
         for &owner in &owners {
+            let number = owner.map(|worker| workload.seats().number(worker));
             match shape(workload) {
                 Shape::Files => out.files.push(FileSpec {
-                    path: worker_path(target, owner, &workload.files),
+                    path: worker_path(target, number, &workload.files),
                     bytes,
                     owner,
                 }),
                 Shape::Tree => {
-                    let root = owner.map_or_else(
+                    let root = number.map_or_else(
                         || target.clone(),
                         |worker| target.join(format!("worker{worker}")),
                     );
@@ -84,10 +85,10 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     Ok(out)
 }
 
-/// The name of a worker's own file: `NAME.workerN`, or the name with the number in the place of its
+/// The name of the own file of the worker with this number in the group: `NAME.workerN`, or the name with the number in the place of its
 /// placeholder.
-pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> PathBuf {
-    let Some(worker) = owner else {
+pub(crate) fn worker_path(target: &Path, number: Option<u32>, files: &Files) -> PathBuf {
+    let Some(worker) = number else {
         return target.to_path_buf();
     };
     if let (Some(placeholder), Some(path)) = (&files.worker_placeholder, target.to_str()) {

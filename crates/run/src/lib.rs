@@ -9,6 +9,7 @@
 mod access;
 mod account;
 mod calibrate;
+mod common_start;
 mod content;
 mod data;
 mod error;

@@ -1,29 +1,29 @@
 //! What all workers share, and the plan of each.
 
 mod checks;
+mod groups;
+mod order;
 
-use crate::access::{
-    Draw, Gaussian, Order, Pareto, Permutation, Random, Rounds, Share, Space, Zipf,
-};
+use crate::access::{Random, Space};
 use crate::content::{Content, OwnWrites, Verified, VerifiedFile};
 use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::heat::{Bitmap, Heat};
 use crate::pace::{Pace, Spacing, Tempo, ThinkTime};
-use crate::prepare::{
-    FileContent, Prepared, ReadyFile, data_fill, numbers_rewrites, use_of, verify_pattern,
-};
+use crate::prepare::{Prepared, data_fill, use_of};
 use crate::resolve::Resolved;
 use crate::safety::Referent;
 use crate::source::{FlushEvery, Source, SourcePlan};
 use crate::steps::{Meeting, Steps};
-use crate::verify::{BlockState, Expected, Rewrites, Verifier};
+use crate::verify::{BlockState, Expected, Rewrites};
 use engine::Op;
+use groups::{groups, owned};
+use order::{Seat, order};
 use record::LiveCounters;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workload::{Arrival, Distribution, EngineTarget, FileSharing, MetaOp, Workload};
+use workload::{Arrival, MetaOp, Seats, Workload};
 
 /// Shared by all workers of a run.
 pub(crate) struct Shared {
@@ -36,6 +36,10 @@ pub(crate) struct Shared {
     meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
     names: (Vec<PathBuf>, Vec<PathBuf>),
+    /// The workers here among those of all ranks.
+    seats: Seats,
+    /// Whether every worker has files of its own.
+    is_owned: bool,
 }
 
 /// Workers that use the same files: all of them, or each one alone.
@@ -57,7 +61,7 @@ pub(crate) struct GroupFile {
     verified: Option<VerifiedFile>,
 }
 
-/// Random streams of one seed, by purpose; workers add their index.
+/// Random streams of one seed, by purpose; workers add their number in the group.
 const STREAM_PACE: u64 = 1 << 32;
 const STREAM_READ_SHUFFLE: u64 = 2 << 32;
 const STREAM_WRITE_SHUFFLE: u64 = 3 << 32;
@@ -72,8 +76,9 @@ impl Shared {
         checks::check_verifier(workload)?;
         let io = use_of(workload);
         let groups = groups(workload, prepared);
+        let is_owned = owned(prepared);
         for (index, group) in groups.iter().enumerate() {
-            checks::check_shares(workload, group.space.blocks(), groups.len(), index)?;
+            checks::check_shares(workload, group.space.blocks(), is_owned, index)?;
             checks::check_regions(workload, group.space.blocks(), index)?;
         }
         let open = workload.pace.rate_iops.is_some() || workload.pace.rate_bytes.is_some();
@@ -114,15 +119,17 @@ impl Shared {
                     .collect(),
                 resolved.layout.dirs.clone(),
             ),
+            seats: workload.seats(),
+            is_owned,
         }))
     }
 
-    /// The group of a worker, and its place among the group's workers.
+    /// The group of a worker, and its place among those that use the same files.
     pub(crate) fn group_of(&self, worker: u32) -> (&Group, u32, u32) {
-        if self.groups.len() > 1 {
+        if self.is_owned {
             (&self.groups[worker as usize], 0, 1)
         } else {
-            (&self.groups[0], worker, self.workload.threads)
+            (&self.groups[0], self.seats.number(worker), self.seats.all())
         }
     }
 
@@ -130,8 +137,8 @@ impl Shared {
     /// directories; and how many are files.
     pub(crate) fn names(&self, worker: u32) -> (Vec<PathBuf>, u32) {
         let part = |paths: &[PathBuf]| {
-            let share = Share::part(paths.len() as u64, worker, self.workload.threads);
-            paths[units::lossless::to_usize(share.low)..units::lossless::to_usize(share.high)]
+            let share = self.seats.part(paths.len() as u64, worker);
+            paths[units::lossless::to_usize(share.start)..units::lossless::to_usize(share.end)]
                 .to_vec()
         };
         let mut out = part(&self.names.0);
@@ -163,9 +170,8 @@ impl Shared {
     pub(crate) fn share_of_bytes(&self, worker: u32) -> u64 {
         let block = self.workload.blocks.smallest().0;
         let share = |total: u64| {
-            Share::part(total.div_ceil(block), worker, self.workload.threads)
-                .len()
-                .saturating_mul(block)
+            let blocks = self.seats.part(total.div_ceil(block), worker);
+            (blocks.end - blocks.start).saturating_mul(block)
         };
         self.workload
             .stop
@@ -201,7 +207,13 @@ impl Shared {
             .iter()
             .map(|(size, weight)| (u32::try_from(size.0).unwrap_or(u32::MAX), *weight))
             .collect();
-        let order = |stream| order(workload, &group.space, Seat { worker, place, of }, stream);
+        let number = self.seats.number(worker);
+        let seat = || Seat {
+            worker: number,
+            place,
+            of,
+        };
+        let order = |stream| order(workload, &group.space, seat(), stream);
         Source::new(SourcePlan {
             space: group.space.clone(),
             reads: (io.reads || workload.reads_back()).then(|| order(STREAM_READ_SHUFFLE)),
@@ -219,7 +231,7 @@ impl Shared {
                 fdatasync: workload.durability.fdatasync,
             },
             seed: workload.seed,
-            worker,
+            worker: number,
         })
     }
 
@@ -277,14 +289,14 @@ impl Shared {
             compress_percent: percent(writing.compress),
             dedupe_percent: percent(writing.dedupe),
             seed: self.workload.seed,
-            stream: worker,
+            stream: self.seats.number(worker),
         };
         Filler::new(spec).map_err(|e| RunError::Unsuitable(e.to_string()))
     }
 
     pub(crate) fn pace(&self, worker: u32, start: u64) -> Pace {
         let pace = &self.workload.pace;
-        let workers = f64::from(self.workload.threads);
+        let workers = f64::from(self.seats.all());
         let per_operation = pace.rate_iops.map(|rate| 1e9 * workers / rate.0);
         let tempo = match (per_operation, pace.rate_bytes) {
             (None, None) => {
@@ -305,8 +317,9 @@ impl Shared {
             Arrival::Constant => Spacing::Constant,
             Arrival::Poisson => Spacing::Poisson,
         };
-        let rng = Random::stream(self.workload.seed, STREAM_PACE + u64::from(worker));
-        Pace::open(start, tempo, spacing, f64::from(worker) / workers, rng)
+        let number = u64::from(self.seats.number(worker));
+        let rng = Random::stream(self.workload.seed, STREAM_PACE + number);
+        Pace::open(start, tempo, spacing, self.seats.phase(worker), rng)
     }
 }
 
@@ -323,177 +336,90 @@ pub(crate) fn script(meta: &[MetaOp]) -> Vec<Op> {
     meta.iter().map(op).collect()
 }
 
-fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
-    let unit = workload.blocks.smallest().0;
-    let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
-        let space = Space::new(bytes, workload.files.offset.0, unit);
-        let files = files
-            .into_iter()
-            .map(|(id, ready)| group_file(workload, id, ready))
-            .collect();
-        Group {
-            heat: workload
-                .heat
-                .on
-                .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
-            written: workload.reads_back().then(|| Bitmap::new(space.blocks())),
-            rewrites: numbers_rewrites(workload).then(|| Rewrites::new(space.blocks())),
-            files,
-            space,
-        }
-    };
-    if prepared.files.is_empty() {
-        let bytes = workload.files.size.map_or(0, |size| size.0);
-        let mut only = group(Vec::new(), &[bytes]);
-        if workload.engine.target() == EngineTarget::Server {
-            let url = workload.targets.first().cloned().unwrap_or_default();
-            only.files.push(GroupFile {
-                verified: verified_file(workload, 0, &FileContent::default()),
-                path: url,
-                bytes,
-                referent: None,
-            });
-        }
-        return vec![only];
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::Due;
+    use crate::prepare::prepare;
+    use crate::resolve::resolve;
+    use host::Machine;
+    use std::path::Path;
+    use units::{Bytes, Rate};
+    use workload::{EngineName, FileSharing, Rank, share};
+
+    /// What a worker draws first, when it begins, and how many bytes it is to move.
+    type Does = (Vec<(Op, u64, u32)>, u64, u64);
+
+    fn whole(threads: u32) -> Workload {
+        let mut out = Workload {
+            targets: vec!["x".into()],
+            engine: EngineName::Null,
+            threads,
+            ..Workload::default()
+        };
+        out.files.size = Some(Bytes(64 << 20));
+        out.access.random = true;
+        out
     }
-    let of = |owner: Option<u32>| -> Vec<(u32, &ReadyFile)> {
-        (0..)
-            .zip(&prepared.files)
-            .filter(|(_, file)| file.owner == owner)
+
+    /// What the workers of all ranks do, by their number in the group.
+    fn does(size: u32, threads: u32, change: fn(&mut Workload)) -> Vec<Does> {
+        let mut asked = whole(threads);
+        change(&mut asked);
+        let ranks = (0..size).map(|number| Rank::new(number, size).unwrap());
+        ranks
+            .flat_map(|rank| {
+                let part = share(&asked, rank).unwrap();
+                let resolved = resolve(&part, &Machine::at(Path::new("/"))).unwrap();
+                let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
+                let shared = Shared::new(&resolved, &prepared).unwrap();
+                let worker = |worker: u32| {
+                    let mut source = shared.source(worker);
+                    let drawn = (0..200).map_while(|_| source.next());
+                    let drawn = drawn.map(|drawn| (drawn.op, drawn.offset, drawn.len));
+                    let first = match shared.pace(worker, 1000).due(0) {
+                        Due::At(first) | Due::Now { intended: first } => first,
+                    };
+                    (drawn.collect(), first, shared.share_of_bytes(worker))
+                };
+                (0..threads).map(worker).collect::<Vec<_>>()
+            })
             .collect()
-    };
-    let owners: Vec<Option<u32>> = if prepared.files[0].owner.is_some() {
-        (0..workload.threads).map(Some).collect()
-    } else {
-        vec![None]
-    };
-    owners
-        .into_iter()
-        .map(|owner| {
-            let files = of(owner);
-            let bytes: Vec<u64> = files.iter().map(|(_, file)| file.bytes).collect();
-            group(files, &bytes)
-        })
-        .collect()
-}
-
-fn group_file(workload: &Workload, id: u32, ready: &ReadyFile) -> GroupFile {
-    GroupFile {
-        path: ready.path.clone(),
-        bytes: ready.bytes,
-        referent: Some(ready.referent),
-        verified: verified_file(workload, id, &ready.content),
     }
-}
 
-fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<VerifiedFile> {
-    workload.verify.on.then(|| {
-        let lineage = content.lineage_for(workload);
-        VerifiedFile {
-            verifier: Verifier::new(
-                verify_pattern(workload.verify.pattern),
-                workload.seed,
-                lineage.writing_run,
-            ),
-            id,
-            lineage,
+    #[test]
+    fn two_ranks_of_four_workers_draw_what_eight_workers_of_one_draw() {
+        let kinds: [fn(&mut Workload); 6] = [
+            |_| {},
+            |asked| asked.access.read_percent = Some(units::Percent(30.0)),
+            |asked| asked.files.sharing = FileSharing::Partitioned,
+            |asked| asked.access.random = false,
+            |asked| {
+                asked.stop.complete = true;
+                asked.stop.total_bytes = Some(Bytes(1 << 20));
+            },
+            |asked| {
+                asked.pace.rate_iops = Some(Rate(1000.0));
+                asked.pace.arrival = Arrival::Poisson;
+            },
+        ];
+        for change in kinds {
+            let alone = does(1, 8, change);
+            assert!(alone.iter().all(|(drawn, _, _)| !drawn.is_empty()));
+            assert_eq!(does(2, 4, change), alone);
+            assert_eq!(does(8, 1, change), alone);
         }
-    })
-}
-
-/// A worker, and its place among those that use the same files.
-#[derive(Clone, Copy)]
-struct Seat {
-    worker: u32,
-    place: u32,
-    of: u32,
-}
-
-/// The region of a worker where regions were asked for, in blocks; empty where it would lie behind
-/// the end.
-fn region(workload: &Workload, blocks: u64, place: u32) -> Option<Share> {
-    let unit = workload.blocks.smallest().0;
-    workload.files.regions.map(|regions| {
-        let low = (u64::from(place).saturating_mul(regions.step.0) / unit).min(blocks);
-        Share {
-            low,
-            high: low.saturating_add(regions.length.0 / unit).min(blocks),
-        }
-    })
-}
-
-/// The order of one worker: complete runs and partitions split the blocks, regions are what they
-/// are, everything else sees all of them.
-fn order(
-    workload: &Workload,
-    space: &Space,
-    Seat { worker, place, of }: Seat,
-    stream: u64,
-) -> Order {
-    let access = &workload.access;
-    let blocks = space.blocks();
-    let region = region(workload, blocks, place);
-    let own = region.unwrap_or_else(|| Share::part(blocks, place, of));
-    let whole = Share {
-        low: 0,
-        high: blocks,
-    };
-    let share = if workload.files.sharing == FileSharing::Partitioned || region.is_some() {
-        own
-    } else {
-        whole
-    };
-    if workload.stop.complete {
-        // Within a partition the worker shuffles its own blocks; a shared space is shuffled as a
-        // whole and then dealt out.
-        let partitioned = workload.files.sharing == FileSharing::Partitioned;
-        let seed = units::random::split_mix(workload.seed ^ stream);
-        let shuffle = match (access.random, partitioned) {
-            (false, _) => None,
-            (true, false) => Some((Permutation::new(blocks, seed), 0)),
-            (true, true) => Some((
-                Permutation::new(own.len(), seed ^ u64::from(place)),
-                own.low,
-            )),
-        };
-        return Order::Once {
-            share: own,
-            next: 0,
-            shuffle,
-        };
     }
-    if !access.random {
-        // Workers that share a file start apart, so that one does not read what another has just
-        // brought into a cache.
-        return Order::Sequential {
-            share,
-            next: own.low,
-        };
-    }
-    let n = share.len();
-    if access.no_repeat {
-        let seed = units::random::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
-        return Order::Rounds {
-            share,
-            rounds: Rounds::new(n, seed),
-        };
-    }
-    let draw = match access.distribution {
-        Distribution::Uniform => Draw::Uniform,
-        Distribution::Zipf => Draw::Zipf(Zipf::new(n, access.zipf_theta)),
-        Distribution::Pareto => Draw::Pareto(Pareto::new(n, access.pareto_h)),
-        Distribution::Gaussian => Draw::Gaussian(Gaussian::new(
-            n,
-            access.gaussian.center,
-            access.gaussian.stddev,
-        )),
-    };
-    let scatter = access
-        .scatter
-        .then(|| Permutation::new(n, units::random::split_mix(workload.seed ^ STREAM_SCATTER)));
-    Order::Random {
-        share,
-        draw,
-        scatter,
+
+    #[test]
+    fn constant_arrivals_of_all_ranks_are_evenly_spaced_and_add_up_to_the_rate() {
+        let paced = |asked: &mut Workload| asked.pace.rate_iops = Some(Rate(1000.0));
+        let mut firsts: Vec<u64> = does(4, 2, paced)
+            .iter()
+            .map(|(_, first, _)| *first)
+            .collect();
+        firsts.sort_unstable();
+        let gaps: Vec<u64> = firsts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps, [1_000_000; 7], "{firsts:?}");
     }
 }

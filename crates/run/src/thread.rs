@@ -216,7 +216,11 @@ impl WorkerTask {
     ) -> Result<WorkerReport, RunError> {
         let workload = &self.shared.workload;
         let clock = VirtualClock::default();
-        let seed = Random::stream(workload.seed, (5 << 32) + u64::from(self.index)).bits();
+        let seed = Random::stream(
+            workload.seed,
+            (5 << 32) + u64::from(workload.seats().number(self.index)),
+        )
+        .bits();
         let mut engine = SimEngine::new(
             SimModel::parse(&workload.sim_model)?,
             clock.clone(),

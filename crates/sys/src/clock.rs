@@ -76,6 +76,32 @@ impl MachineClock {
         }
     }
 
+    /// When this clock will show the moment at which the clock of the day shows `moment`; in the
+    /// past as well, as far as this clock reaches back.
+    #[must_use]
+    pub fn at(&self, moment: SystemTime) -> u64 {
+        let before = self.now();
+        let wall = wall_time();
+        let now = before + (self.now() - before) / 2;
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        match moment.duration_since(wall) {
+            Ok(ahead) => now.saturating_add(ns(ahead)),
+            Err(past) => now.saturating_sub(ns(past.duration())),
+        }
+    }
+
+    /// Comes back at `deadline`, as exactly as the CPU allows: sleeps to shortly before, for sleeps
+    /// end late, and then looks at the clock until it is time.
+    pub fn arrive_at(&self, deadline: u64) {
+        const BEFORE_NS: u64 = 1_000_000;
+        while self.now().saturating_add(BEFORE_NS) < deadline {
+            self.sleep_until(deadline - BEFORE_NS);
+        }
+        while self.now() < deadline {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Name of the source in records.
     #[must_use]
     pub fn source(&self) -> &'static str {
@@ -270,6 +296,25 @@ mod tests {
             !outwait_file_time(wall_time() + Duration::from_secs(3600)),
             "the future is not waited for"
         );
+    }
+
+    #[test]
+    fn a_moment_of_the_day_is_found_on_this_clock_and_nobody_arrives_before_it() {
+        let clock = MachineClock::monotonic();
+        let ahead = clock.at(wall_time() + Duration::from_millis(5));
+        assert!(ahead > clock.now());
+        clock.arrive_at(ahead);
+        assert!(clock.now() >= ahead);
+        clock.arrive_at(0);
+        let past = clock.at(wall_time() - Duration::from_millis(5));
+        assert!(past < clock.now());
+        assert_eq!(clock.at(SystemTime::UNIX_EPOCH), 0, "long before it began");
+    }
+
+    #[test]
+    fn the_kernel_bounds_the_error_of_the_clock_of_the_day() {
+        let state = process::wall_clock_state().unwrap();
+        assert!(!state.is_synchronised || state.most_error_ns < 60_000_000_000);
     }
 
     #[test]

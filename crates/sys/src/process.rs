@@ -64,6 +64,36 @@ pub(crate) fn file_clock_tick() -> Duration {
     duration(time)
 }
 
+/// What the kernel says of the clock of the day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallClockState {
+    /// Something keeps it in step with others.
+    pub is_synchronised: bool,
+    /// By how much it may differ from the true time, as whoever keeps it in step bounds it.
+    pub most_error_ns: u64,
+}
+
+/// Asks the kernel how far the clock of the day can be trusted.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn wall_clock_state() -> io::Result<WallClockState> {
+    // SAFETY: zero is a value of every field, and no mode asks for a change.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel reads and writes one timex.
+    let answer = checked(libc::c_long::from(unsafe {
+        libc::adjtimex(&raw mut state)
+    }))?;
+    let is_adrift =
+        answer == libc::c_long::from(libc::TIME_ERROR) || state.status & libc::STA_UNSYNC != 0;
+    Ok(WallClockState {
+        is_synchronised: !is_adrift,
+        most_error_ns: u64::try_from(state.maxerror)
+            .unwrap_or(0)
+            .saturating_mul(1000),
+    })
+}
+
 /// Sleeps once; a signal ends it early.
 pub(crate) fn sleep_ns(ns: u64) {
     let time = libc::timespec {

@@ -1,6 +1,6 @@
 //! One I/O workload as plain data.
 
-use crate::{EngineName, SpecError};
+use crate::{EngineName, Rank, SpecError};
 use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
 
@@ -147,6 +147,7 @@ pub struct Workload {
     pub max_errors: u64,
     pub continue_on_error: bool,
     pub seed: u64,
+    pub rank: Rank,
 }
 
 /// Options of io_uring.
@@ -416,6 +417,7 @@ impl Default for Workload {
             max_errors: 0,
             continue_on_error: false,
             seed: 1,
+            rank: Rank::default(),
         }
     }
 }

@@ -86,7 +86,7 @@ fn of_whole_and_hosts(
         return of_hosts(hosts, check);
     }
     let showing = hosts.iter().filter(|host| !check(host).is_empty());
-    let names: Vec<&str> = showing.map(|host| host.generator().called()).collect();
+    let names: Vec<Cow<'_, str>> = showing.map(|host| host.generator().called()).collect();
     if !names.is_empty() && names.len() < hosts.len() {
         let names = names.join(", ");
         let told = whole.iter_mut();
@@ -110,9 +110,9 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
 
 /// What is found on several hosts, each finding once, with their names.
 fn said_once<'h, F: PartialEq>(
-    found: impl Iterator<Item = (&'h str, F)>,
-) -> Vec<(Vec<&'h str>, F)> {
-    let mut out: Vec<(Vec<&str>, F)> = Vec::new();
+    found: impl Iterator<Item = (Cow<'h, str>, F)>,
+) -> Vec<(Vec<Cow<'h, str>>, F)> {
+    let mut out: Vec<(Vec<Cow<'_, str>>, F)> = Vec::new();
     for (host, finding) in found {
         match out.iter_mut().find(|(_, known)| *known == finding) {
             Some((names, _)) => names.push(host),
@@ -122,7 +122,7 @@ fn said_once<'h, F: PartialEq>(
     out
 }
 
-fn on(hosts: &[&str], finding: Finding) -> Finding {
+fn on(hosts: &[Cow<'_, str>], finding: Finding) -> Finding {
     Finding {
         message: format!("on {}: {}", hosts.join(", "), finding.message),
         ..finding
@@ -151,7 +151,7 @@ fn on_hosts(
     if parts.iter().all(|(_, hosts)| hosts.len() == 1) {
         return check(experiment);
     }
-    let mut by_host: BTreeMap<&str, Vec<(usize, &Record)>> = BTreeMap::new();
+    let mut by_host: BTreeMap<Cow<'_, str>, Vec<(usize, &Record)>> = BTreeMap::new();
     for (index, hosts) in &parts {
         for host in hosts {
             let slots = by_host.entry(host.generator().called()).or_default();
@@ -160,7 +160,7 @@ fn on_hosts(
     }
     let found = by_host.into_iter().flat_map(|(host, slots)| {
         let found = check(&experiment.of_slots(slots)).into_iter();
-        found.map(move |located| (host, located))
+        found.map(move |located| (host.clone(), located))
     });
     let told = said_once(found).into_iter();
     told.map(|(names, located)| Located {

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFigures {
     pub name: String,
+    /// What it is told of where it did much less than the others in some record.
+    pub slow: Option<String>,
     /// Of all kinds of operations together, levels without an interval.
     pub figures: Vec<Figure>,
 }
@@ -21,10 +23,13 @@ const TOLD: [&str; 6] = ["throughput", "iops", "p50", "p99", "max", "cpu/op"];
 pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
     let quantities = TOLD.map(Quantity::named);
     let mut by_host: BTreeMap<String, [Vec<(u32, QuantityValue)>; TOLD.len()]> = BTreeMap::new();
+    let mut slow: BTreeMap<String, String> = BTreeMap::new();
     for slot in slots {
+        let found = crate::slow_hosts(slot.record).into_iter();
+        slow.extend(found.map(|host| (host.name.clone(), host.text())));
         let hosts = slot.record.by_host();
         for host in hosts.iter().filter(|_| hosts.len() > 1) {
-            let name = host.generator().called().to_owned();
+            let name = host.generator().called().into_owned();
             let columns = by_host.entry(name).or_default();
             for (column, quantity) in columns.iter_mut().zip(&quantities) {
                 column.push((slot.block, quantity.of(host)));
@@ -41,6 +46,7 @@ pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
             })
         });
         HostFigures {
+            slow: slow.get(&name).cloned(),
             name,
             figures: figures.collect(),
         }

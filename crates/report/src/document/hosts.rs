@@ -1,7 +1,7 @@
 //! What each host did where records are of several.
 
 use super::{CellValue, Column, Label, Table, TableLine};
-use analyze::Study;
+use analyze::{HostFigures, Study};
 use record::Quantity;
 
 /// The address of the table of hosts.
@@ -26,7 +26,7 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
             known.map_or(CellValue::Nothing, CellValue::Figure)
         };
         TableLine {
-            labels: vec![Label::Arm(*arm), Label::Text(host.name.clone())],
+            labels: vec![Label::Arm(*arm), Label::Text(called(host))],
             cells: quantities.iter().map(figure).collect(),
         }
     });
@@ -44,6 +44,13 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
     }
     out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
     Some(out)
+}
+
+/// Its name, with what must be seen at a glance.
+fn called(host: &HostFigures) -> String {
+    let name = &host.name;
+    let slow = host.slow.as_ref();
+    slow.map_or_else(|| name.clone(), |slow| format!("{name}: {slow}"))
 }
 
 #[cfg(test)]
@@ -79,7 +86,8 @@ mod tests {
         let study = study(&records, &StudyOptions::default());
         let lines = table(&study, 0).unwrap().as_text(&study, Breadth::Paper);
         assert_eq!(lines[0][..4], ["Arm", "Host", "Bandwidth", "IOPS"]);
-        assert_eq!(lines[1][1..4], ["a", "7.81 MiB/s", "2.00K"]);
+        let slow = "a: SLOW, 67% of the median host";
+        assert_eq!(lines[1][1..4], [slow, "7.81 MiB/s", "2.00K"]);
         assert_eq!(lines[2][1..4], ["b", "11.7 MiB/s", "3.00K"]);
         for page in [study_markdown(&study), html(&study)] {
             assert!(page.contains("Hosts") && page.contains("11.7 MiB/s"));

@@ -21,7 +21,10 @@ pub(super) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFac
     }
     let placeholder = workload.files.worker_placeholder.is_some();
     let belongs = |file: &ReadyFile, target: &Path| match file.owner {
-        Some(_) if placeholder => worker_path(target, file.owner, &workload.files) == file.path,
+        Some(worker) if placeholder => {
+            let number = workload.seats().number(worker);
+            worker_path(target, Some(number), &workload.files) == file.path
+        }
         Some(_) | None => file
             .path
             .as_os_str()

@@ -1,6 +1,6 @@
 //! What must hold before workers are made: the verifier finds faults, and each worker has blocks.
 
-use super::region;
+use super::order::region;
 use crate::error::RunError;
 use crate::prepare::verify_pattern;
 use crate::verify::self_check;
@@ -24,13 +24,13 @@ pub(super) fn check_verifier(workload: &Workload) -> Result<(), RunError> {
 pub(super) fn check_shares(
     workload: &Workload,
     blocks: u64,
-    groups: usize,
+    is_owned: bool,
     group: usize,
 ) -> Result<(), RunError> {
-    let workers = if groups > 1 {
+    let workers = if is_owned {
         1
     } else {
-        u64::from(workload.threads)
+        u64::from(workload.seats().all())
     };
     let is_dealt_out = workload.files.sharing == FileSharing::Partitioned || workload.stop.complete;
     if !workload.files.meta.is_empty() || blocks >= workers || !is_dealt_out {
@@ -48,7 +48,9 @@ pub(super) fn check_regions(
     blocks: u64,
     group: usize,
 ) -> Result<(), RunError> {
-    let empty = (0..workload.threads)
+    let empty = workload
+        .seats()
+        .own()
         .find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
     match empty {
         None => Ok(()),

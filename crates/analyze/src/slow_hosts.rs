@@ -1,0 +1,99 @@
+//! Which of several hosts did much less than the others.
+
+use crate::Effective;
+use record::Record;
+
+/// Below this share of what the median host did, a host is slow.
+const SLOW: f64 = 0.8;
+
+/// A host that did much less than its like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowHost {
+    /// Its place among the hosts of the record.
+    pub number: usize,
+    pub name: String,
+    /// Its rate over that of the median host.
+    pub share: f64,
+}
+
+impl SlowHost {
+    /// What people read beside its name.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("SLOW, {:.0}% of the median host", self.share * 100.0)
+    }
+}
+
+/// Hosts whose rate is below 80 % of the median of all: none where there is one host, and none
+/// where a schedule says what each does.
+#[must_use]
+pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
+    let hosts = record.by_host();
+    if hosts.len() < 2 || Effective::of(record).is_limited() {
+        return Vec::new();
+    }
+    let rates = hosts.iter().map(|host| host.operations_per_second());
+    let rates: Vec<f64> = rates.map(Option::unwrap_or_default).collect();
+    let mut sorted = rates.clone();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    // Of two hosts the faster one is what the other could have done.
+    let median = sorted[middle];
+    let slow = hosts.iter().zip(&rates).enumerate();
+    let slow = slow.filter(|(_, (_, rate))| **rate < SLOW * median);
+    slow.map(|(number, (host, rate))| SlowHost {
+        number,
+        name: host.generator().called().into_owned(),
+        share: rate / median,
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Operations;
+
+    fn group(counts: &[u64]) -> Record {
+        let parts = counts.iter().zip(0_u32..).map(|(count, rank)| {
+            let mut part = Record {
+                id: rank.to_string(),
+                elapsed_ns: 1_000_000_000,
+                ..Record::default()
+            };
+            let read = Operations {
+                count: *count,
+                ..Operations::default()
+            };
+            part.operations.insert("read", read);
+            let host = part.generator_mut();
+            host.environment.system.hostname = Some(format!("node{rank}"));
+            host.rank = Some(rank);
+            part
+        });
+        Record::merge_all(parts).unwrap()
+    }
+
+    #[test]
+    fn the_host_that_did_half_of_what_the_others_did_is_slow() {
+        let slow = slow_hosts(&group(&[1000, 980, 500, 1010]));
+        assert_eq!(slow.len(), 1);
+        assert_eq!(
+            (slow[0].number, slow[0].name.as_str()),
+            (2, "node2 (rank 2)")
+        );
+        assert_eq!(slow[0].text(), "SLOW, 50% of the median host");
+        assert_eq!(slow_hosts(&group(&[1000, 700]))[0].number, 1);
+        assert_eq!(slow_hosts(&group(&[0, 700]))[0].share, 0.0);
+    }
+
+    #[test]
+    fn hosts_that_are_alike_or_alone_or_do_as_a_schedule_says_are_not_slow() {
+        assert!(slow_hosts(&group(&[1000, 900, 801])).is_empty());
+        assert!(slow_hosts(&group(&[1000])).is_empty());
+        assert!(slow_hosts(&group(&[0, 0])).is_empty());
+        let mut paced = group(&[1000, 500]);
+        paced.effective.insert("rate-iops".into(), "1500".into());
+        assert!(slow_hosts(&paced).is_empty());
+    }
+}

@@ -1,0 +1,217 @@
+//! Several hosts: what the command line says of a rank's place among others.
+
+use crate::exit::Usage;
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command};
+use host::{CommonStart, Machine};
+use record::{FathomVersion, GroupAccount, Record, TargetReach};
+use std::path::Path;
+use std::time::SystemTime;
+use workload::{FileSharing, Phase, Rank, Stage, Workload};
+
+const HEADING: &str = "Several hosts";
+
+/// File systems that several hosts see alike.
+const NETWORK: [&str; 16] = [
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "ceph",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "9p",
+    "glusterfs",
+    "ocfs2",
+    "gfs2",
+    "afs",
+    "orangefs",
+    "virtiofs",
+    "fuse",
+];
+
+/// The arguments of a rank.
+pub(crate) fn add(command: Command) -> Command {
+    let arg = |name: &'static str, value: &'static str, help: &'static str| {
+        let arg = Arg::new(name).long(name).value_name(value).help(help);
+        arg.help_heading(HEADING)
+    };
+    command
+        .arg(arg(
+            "rank",
+            "NUMBER/SIZE",
+            "Do the part of one of SIZE processes, counted from 0; `auto/SIZE` takes the number from JOB_COMPLETION_INDEX. `fathom merge` joins what they wrote. Sizes, rates and totals are of all ranks together, --threads and --queue-depth of each",
+        ))
+        .arg(arg(
+            "start-at",
+            "TIME",
+            "The moment at which all ranks begin, in UTC: 2026-11-22T18:00:00Z",
+        ))
+        .arg(
+            arg(
+                "clock",
+                "STATE",
+                "What the clock of the day must be for --start-at; `unsynchronised` goes without, and the record says so",
+            )
+            .value_parser(["synchronised", "unsynchronised"])
+            .default_value("synchronised"),
+        )
+        .arg(
+            arg(
+                "target-is",
+                "REACH",
+                "Whether all hosts see the same target, or each has its own; auto: as its file system is",
+            )
+            .value_parser(["auto", "shared", "local"])
+            .default_value("auto"),
+        )
+        .arg(arg("hosts", "LIST", "Not available yet: give each host --rank and --start-at").hide(true))
+        .arg(arg("hostfile", "FILE", "As --hosts").hide(true))
+}
+
+/// What is asked of a rank.
+pub(crate) struct Place {
+    rank: Rank,
+    at: SystemTime,
+    clock_bound_ns: Option<u64>,
+    is_synchronised: bool,
+    target_is: Option<TargetReach>,
+}
+
+impl Place {
+    /// `None` for a run on its own.
+    pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        let text = |name: &str| matches.get_one::<String>(name);
+        if text("hosts").or(text("hostfile")).is_some() {
+            return Err(Usage("--hosts and --hostfile do not start other hosts yet; start one process a host with --rank I/N, --start-at TIME and --records FILE, and join the files with `fathom merge`".into()).into());
+        }
+        let (rank, start) = match (text("rank"), text("start-at")) {
+            (None, None) => return Ok(None),
+            (Some(rank), Some(start)) => (rank, start),
+            (Some(_), None) => {
+                return Err(Usage("--rank needs --start-at TIME: ranks are not connected, and begin together by the clock".into()).into());
+            }
+            (None, Some(_)) => {
+                return Err(Usage(
+                    "--start-at needs --rank NUMBER/SIZE, such as 0/1 for a process on its own"
+                        .into(),
+                )
+                .into());
+            }
+        };
+        if matches.get_one::<std::path::PathBuf>("records").is_none() {
+            return Err(Usage(
+                "--rank needs --records FILE: `fathom merge` joins the files of all ranks".into(),
+            )
+            .into());
+        }
+        let index = std::env::var("JOB_COMPLETION_INDEX").ok();
+        let rank = Rank::parse(rank, index.as_deref())?;
+        let at = humantime::parse_rfc3339(start).map_err(|_| {
+            Usage(format!(
+                "--start-at {start:?} is not a moment in UTC, such as 2026-11-22T18:00:00Z"
+            ))
+        })?;
+        let state = sys::wall_clock_state().ok();
+        let state = state.filter(|state| state.is_synchronised);
+        if state.is_none() && text("clock").is_none_or(|asked| asked != "unsynchronised") {
+            return Err(Usage("nothing keeps the clock of this machine in step with others, so that a common start by the clock may be any time off; run chronyd or another NTP client, or give --clock unsynchronised, which the record says".into()).into());
+        }
+        let target_is = match text("target-is").map(String::as_str) {
+            Some("shared") => Some(TargetReach::Shared),
+            Some("local") => Some(TargetReach::Local),
+            Some(_) | None => None,
+        };
+        Ok(Some(Self {
+            rank,
+            at,
+            clock_bound_ns: state.map(|state| state.most_error_ns),
+            is_synchronised: state.is_some(),
+            target_is,
+        }))
+    }
+
+    /// Makes of what all ranks were asked the part of this one.
+    pub(crate) fn share(&self, stages: &mut [Stage]) -> Result<CommonStart> {
+        let [Stage(phases)] = stages else {
+            return Err(Usage("ranks that are not connected cannot wait for each other between phases: give one phase a command, each with a --start-at of its own".into()).into());
+        };
+        let [phase] = phases.as_mut_slice() else {
+            return Err(Usage("a rank does one workload: give one phase a command".into()).into());
+        };
+        let workload = &phase.workload;
+        let reach = self.target_is.unwrap_or_else(|| reach(workload));
+        if self.rank.has_others() && reach == TargetReach::Shared {
+            check_shared(workload)?;
+        }
+        let plan = plan(phase);
+        phase.workload = workload::share(workload, self.rank)?;
+        Ok(CommonStart {
+            rank: self.rank.number(),
+            group: GroupAccount {
+                size: self.rank.size(),
+                launcher: "none".into(),
+                plan,
+                start_at: humantime::format_rfc3339_millis(self.at).to_string(),
+                target_is: Some(reach),
+                unsynchronised: !self.is_synchronised,
+                ..GroupAccount::default()
+            },
+            at: self.at,
+            clock_bound_ns: self.clock_bound_ns,
+        })
+    }
+}
+
+/// What only connected ranks could do to files that all of them use.
+fn check_shared(workload: &Workload) -> Result<()> {
+    let has_own =
+        workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
+    let writes = workload.read_percent()? < 100.0;
+    if has_own || !(writes || workload.verify.on) {
+        return Ok(());
+    }
+    let what = if writes { "write to" } else { "verify" };
+    Err(Usage(format!(
+        "ranks that are not connected cannot {what} files that all of them use: give --file-distribution per-worker, or --target-is local where each host has its own"
+    ))
+    .into())
+}
+
+/// Whether other hosts see the target, as far as its file system tells.
+fn reach(workload: &Workload) -> TargetReach {
+    let machine = Machine::at(Path::new("/"));
+    let target = workload.targets.first();
+    let place = target.and_then(|target| target.ancestors().find(|path| path.exists()));
+    let place = place.unwrap_or(Path::new("."));
+    let environment = machine.environment(Some(place), FathomVersion::default());
+    let system = environment.storage.and_then(|storage| storage.file_system);
+    let name = system.map(|system| system.kind);
+    let is_network = name.is_some_and(|name| {
+        NETWORK
+            .iter()
+            .any(|known| name == *known || name.starts_with("fuse."))
+    });
+    if is_network {
+        TargetReach::Shared
+    } else {
+        TargetReach::Local
+    }
+}
+
+/// The same text for all ranks that were asked for the same.
+fn plan(phase: &Phase) -> String {
+    let asked = workload::settings::shown(&phase.workload);
+    let targets = &phase.workload.targets;
+    record::hash_of(format!("{} {targets:?} {asked:?}", phase.name).as_bytes())
+}
+
+/// What the reader of a part must know of its place.
+pub(crate) fn notice(record: &Record) -> Option<String> {
+    let group = record.group.as_ref()?;
+    let adrift = group.unsynchronised.then_some(
+        "nothing keeps this machine's clock in step with others: how far apart ranks began is not known",
+    )?;
+    Some(adrift.to_owned())
+}

@@ -1,0 +1,239 @@
+//! Several processes that do one workload together and are not connected: their parts, and the
+//! record that they become.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use record::{Record, Status, read_records};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+fn fathom(dir: &Path, arguments: &str) -> Command {
+    let mut out = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    out.args(arguments.split_whitespace())
+        .current_dir(dir)
+        .env_remove("JOB_COMPLETION_INDEX");
+    out
+}
+
+fn ended(dir: &Path, arguments: &str) -> (Option<i32>, String) {
+    let output = fathom(dir, arguments).output().unwrap();
+    (output.status.code(), said(&output))
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+/// So far ahead that every rank is ready, also where the machine is busy.
+fn soon() -> String {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the command line takes the time of day"
+    )]
+    let now = SystemTime::now();
+    humantime::format_rfc3339_millis(now + Duration::from_secs(6)).to_string()
+}
+
+const WORK: &str = "run x --engine null --file-size 1G --random --threads 2 --duration 300ms --no-live --clock unsynchronised";
+
+/// Runs these ranks of a group side by side, with the same words.
+fn ranks(dir: &Path, numbers: &[u32], size: u32, start: &str, words: &str) -> Vec<Option<i32>> {
+    let children = numbers.iter().map(|number| {
+        let place =
+            format!("--rank {number}/{size} --start-at {start} --records part-{number}.jsonl");
+        let mut command = fathom(dir, &format!("{WORK} {words} {place}"));
+        command.stdout(Stdio::null()).spawn().unwrap()
+    });
+    let children: Vec<_> = children.collect();
+    let codes = children
+        .into_iter()
+        .map(|mut child| child.wait().unwrap().code());
+    codes.collect()
+}
+
+fn record(dir: &Path, name: &str) -> Record {
+    let read = read_records(&dir.join(name)).unwrap();
+    assert_eq!(read.records.len(), 1, "{name}");
+    read.records.into_iter().next().unwrap()
+}
+
+#[test]
+fn ranks_begin_together_and_their_parts_are_one_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let codes = ranks(dir.path(), &[0, 1, 2], 3, &soon(), "--rate-iops 3000");
+    assert_eq!(codes, [Some(0); 3]);
+    let parts: Vec<Record> = (0..3)
+        .map(|n| record(dir.path(), &format!("part-{n}.jsonl")))
+        .collect();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-2.jsonl part-0.jsonl part-1.jsonl -o whole.jsonl",
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let whole = record(dir.path(), "whole.jsonl");
+    let sum: u64 = parts.iter().map(|part| part.operations.count()).sum();
+    assert_eq!(whole.operations.count(), sum);
+    assert!(
+        sum > 0 && sum <= 3000 * 300 / 1000 + 6,
+        "{sum} operations are of one rate"
+    );
+    let pace = whole.pace.as_ref().unwrap();
+    assert!((pace.asked_per_second.unwrap() - 3000.0).abs() < 1e-6);
+    let group = whole.group.as_ref().unwrap();
+    assert_eq!((group.size, group.lost.len()), (3, 0));
+    let late = parts.iter().map(|part| part.generator().late_ns);
+    let [first, last] = [late.clone().min(), late.max()].map(Option::unwrap);
+    assert_eq!(group.skew_ns, Some(last - first));
+    assert_eq!(whole.workers.len(), 6);
+    assert!(said.contains("(rank 2)"), "{said}");
+    let (_, report) = ended(dir.path(), "report whole.jsonl");
+    assert!(
+        report.contains("Hosts") && report.contains("(rank 1)"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_missing_rank_a_doubled_one_and_a_foreign_part_are_named_and_the_rest_is_incomplete() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = soon();
+    let codes = ranks(dir.path(), &[0, 1], 3, &start, "");
+    assert_eq!(codes, [Some(0); 2]);
+    let (code, said) = ended(dir.path(), "merge part-0.jsonl part-1.jsonl -o whole.jsonl");
+    assert_eq!(code, Some(5));
+    assert!(said.contains("rank 2 of 3 is missing"), "{said}");
+    let whole = record(dir.path(), "whole.jsonl");
+    assert_eq!(whole.outcome.status, Status::Incomplete);
+    assert_eq!(whole.group.unwrap().lost[0].rank, 2);
+
+    std::fs::copy(
+        dir.path().join("part-1.jsonl"),
+        dir.path().join("copy.jsonl"),
+    )
+    .unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl copy.jsonl -o twice.jsonl",
+    );
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("rank 1 stands in part-1.jsonl and copy.jsonl"),
+        "{said}"
+    );
+
+    let text = std::fs::read_to_string(dir.path().join("part-1.jsonl")).unwrap();
+    let group = text.find("\"group\":").unwrap();
+    let (head, tail) = text.split_at(group);
+    let plan = tail.find("\"plan\":\"").unwrap() + 8;
+    let other = format!(
+        "{head}{}0000000000000000{}",
+        &tail[..plan],
+        &tail[plan + 16..]
+    );
+    let other = other.replace("\"rank\":1", "\"rank\":2");
+    std::fs::write(dir.path().join("other.jsonl"), other).unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl other.jsonl -o other-whole.jsonl",
+    );
+    assert_eq!(code, Some(2));
+    assert!(said.contains("other.jsonl has another plan"), "{said}");
+
+    let torn = &text[..text.len() / 2];
+    std::fs::write(dir.path().join("torn.jsonl"), torn).unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl torn.jsonl -o torn-whole.jsonl",
+    );
+    assert_eq!(code, Some(5));
+    assert!(said.contains("torn.jsonl holds no records"), "{said}");
+}
+
+#[test]
+fn a_rank_that_comes_late_says_how_late_and_measures_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        &format!("{WORK} --rank 0/2 --start-at 2026-01-01T00:00:00Z --records part.jsonl"),
+    );
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains("late for the common start 2026-01-01T00:00:00"),
+        "{said}"
+    );
+    let part = record(dir.path(), "part.jsonl");
+    assert_eq!(part.outcome.status, Status::Incomplete);
+    assert_eq!(
+        (part.operations.count(), part.generator().rank),
+        (0, Some(0))
+    );
+}
+
+#[test]
+fn the_number_of_a_rank_is_that_of_an_indexed_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let words =
+        format!("{WORK} --rank auto/4 --start-at 2026-01-01T00:00:00Z --records part.jsonl");
+    let output = fathom(dir.path(), &words)
+        .env("JOB_COMPLETION_INDEX", "3")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(record(dir.path(), "part.jsonl").generator().rank, Some(3));
+    let (code, said) = ended(dir.path(), &words);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("JOB_COMPLETION_INDEX, which is not set"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_rank_cannot_do_alone_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, wanted) in [
+        (
+            "--rank 8/8 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "7/8",
+        ),
+        (
+            "--rank 3/0 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "at least one rank",
+        ),
+        ("--rank 1/2 --records p.jsonl", "needs --start-at"),
+        (
+            "--start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "needs --rank",
+        ),
+        (
+            "--rank 1/2 --start-at 2030-01-01T00:00:00Z",
+            "needs --records",
+        ),
+        (
+            "--rank 1/2 --start-at 2030-01-01T00:00:00 --records p.jsonl",
+            "is not a moment in UTC",
+        ),
+        (
+            "--rank 1/2 --start-at 2030-01-01T00:00:00+01:00 --records p.jsonl",
+            "is not a moment in UTC",
+        ),
+        (
+            "--rank 1/2 --start-at tomorrow --records p.jsonl",
+            "is not a moment in UTC",
+        ),
+        ("--hosts a,b", "do not start other hosts yet"),
+        ("--hostfile f", "do not start other hosts yet"),
+        (
+            "--write-percent 100 --target-is shared --rank 1/2 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "--file-distribution per-worker",
+        ),
+    ] {
+        let (code, said) = ended(dir.path(), &format!("{WORK} {words}"));
+        assert_eq!(code, Some(2), "{words}: {said}");
+        assert!(said.contains(wanted), "{words}: {said}");
+    }
+    assert!(!dir.path().join("p.jsonl").exists());
+}

@@ -1,0 +1,115 @@
+//! What is known of the ranks that did one workload together.
+
+use crate::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Whether the hosts of a group see the same files.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetReach {
+    /// All of them see the same.
+    Shared,
+    /// Each has its own under the same name.
+    Local,
+    /// What a later version wrote.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A rank whose part is missing or was not measured.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct LostRank {
+    pub rank: u32,
+    /// Where it ran, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    pub why: String,
+}
+
+/// The ranks that did one workload together, and how well they began together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GroupAccount {
+    /// Ranks that there were to be.
+    pub size: u32,
+    /// What started and connected them: `none` where each was started by itself.
+    pub launcher: String,
+    /// The same for all ranks that were asked for the same work on the same targets.
+    pub plan: String,
+    /// The common start, RFC 3339, UTC.
+    pub start_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_is: Option<TargetReach>,
+    /// From the first operation of the first rank to that of the last, each by its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skew_ns: Option<u64>,
+    /// By how much the clock of a rank may have been off, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_bound_ns: Option<u64>,
+    /// Nothing keeps the clock of some rank in step with the others: its bound says nothing.
+    #[serde(skip_serializing_if = "crate::is_unset")]
+    pub unsynchronised: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostRank>,
+}
+
+impl GroupAccount {
+    /// Of all ranks of both.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.unsynchronised |= other.unsynchronised;
+        self.lost.extend(other.lost);
+        let lost = std::mem::take(&mut self.lost);
+        self.lost = lost
+            .into_iter()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+    }
+
+    /// What of two records says that they are not of ranks that met.
+    pub(crate) fn differ(one: Option<&Self>, other: Option<&Self>) -> Option<&'static str> {
+        let (one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (None, None) => return None,
+            (Some(_), None) | (None, Some(_)) => return Some("group"),
+        };
+        let same = [
+            ("number of ranks", one.size == other.size),
+            ("launcher", one.launcher == other.launcher),
+            ("plan", one.plan == other.plan),
+            ("common start", one.start_at == other.start_at),
+            ("reach of the target", one.target_is == other.target_is),
+        ];
+        same.into_iter()
+            .find(|(_, same)| !same)
+            .map(|(what, _)| what)
+    }
+}
+
+impl Record {
+    /// Says of the group what only all of its ranks together show.
+    pub(crate) fn tell_of_group(&mut self) {
+        let late = || {
+            let ranks = self.generators().filter(|host| host.rank.is_some());
+            // Who measured nothing began with nothing.
+            let began =
+                ranks.filter(|host| host.part.as_ref().is_none_or(|part| part.elapsed_ns > 0));
+            began.map(|host| host.late_ns)
+        };
+        let skew_ns = late().max().zip(late().min());
+        let skew_ns = skew_ns.map(|(last, first)| last - first);
+        let bounds = self.generators().map(|host| host.clock_bound_ns);
+        // A bound that one of them lacks, all lack.
+        let clock_bound_ns = bounds.collect::<Option<Vec<u64>>>();
+        let clock_bound_ns = clock_bound_ns.and_then(|bounds| bounds.into_iter().max());
+        if let Some(group) = &mut self.group {
+            (group.skew_ns, group.clock_bound_ns) = (skew_ns, clock_bound_ns);
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! The parts of a group's ranks as one record, also where some of them are missing.
+//!
+//! Whoever joins parts has files from several machines, of which some may be of another trial, be
+//! there twice or not at all. Each such fault is named, and the parts that do belong together are
+//! joined all the same: as an incomplete record, because fewer ranks are another experiment.
+
+use crate::{LostRank, NotOneWorkload, Outcome, Record, Status};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many lost ranks are named one by one.
+const MOST_NAMED: usize = 1000;
+
+/// Why parts are not the whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartFault {
+    #[error("{place} {why}")]
+    NoPart { place: String, why: &'static str },
+    #[error("{place} has another {what} than the {others} parts that belong together")]
+    Other {
+        place: String,
+        what: &'static str,
+        others: usize,
+    },
+    #[error("rank {rank} stands in {places}: nobody knows which of them counts; neither is used")]
+    Twice { rank: u32, places: String },
+    #[error("{ranks} of {size} {}: the record is of the others", if *.several { "are missing" } else { "is missing" })]
+    Missing {
+        ranks: String,
+        size: u32,
+        several: bool,
+    },
+    #[error("rank {rank} ({place}) is incomplete: {why}")]
+    Incomplete {
+        rank: u32,
+        place: String,
+        why: String,
+    },
+    #[error("the parts cannot be joined: {0}")]
+    NotOne(#[from] NotOneWorkload),
+}
+
+impl PartFault {
+    /// 5 where ranks or what they did is missing, 2 where what was given is wrong.
+    #[must_use]
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Missing { .. } | Self::Incomplete { .. } => 5,
+            Self::NoPart { .. } | Self::Other { .. } | Self::Twice { .. } | Self::NotOne(_) => 2,
+        }
+    }
+}
+
+/// What parts become.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Joined {
+    /// `None` where no two of them could be told to belong together.
+    pub record: Option<Record>,
+    pub faults: Vec<PartFault>,
+}
+
+/// A part, and where it stands.
+struct Part {
+    place: String,
+    rank: u32,
+    record: Record,
+}
+
+/// Joins the parts of one group; with each stands where it came from.
+#[must_use]
+pub fn join(given: Vec<(String, Record)>) -> Joined {
+    let mut faults = Vec::new();
+    let mut parts = Vec::new();
+    for (place, record) in given {
+        match rank_of(&record) {
+            Ok(rank) => parts.push(Part {
+                place,
+                rank,
+                record,
+            }),
+            Err(why) => faults.push(PartFault::NoPart { place, why }),
+        }
+    }
+    let mut lost = BTreeMap::new();
+    let parts = of_one_trial(parts, &mut faults, &mut lost);
+    let parts = each_once(parts, &mut faults, &mut lost);
+    let Some(size) = parts.first().and_then(|part| part.record.group.as_ref()) else {
+        return Joined {
+            record: None,
+            faults,
+        };
+    };
+    let size = size.size;
+    let there: BTreeSet<u32> = parts.iter().map(|part| part.rank).collect();
+    lost.retain(|rank, _| !there.contains(rank));
+    let missing: Vec<u32> = (0..size)
+        .filter(|rank| !there.contains(rank) && !lost.contains_key(rank))
+        .take(MOST_NAMED)
+        .collect();
+    if !missing.is_empty() {
+        faults.push(PartFault::Missing {
+            ranks: ranks(&missing),
+            size,
+            several: missing.len() > 1,
+        });
+    }
+    let no_part = missing.into_iter().map(|rank| LostRank {
+        rank,
+        host: None,
+        why: "no part of it was given".into(),
+    });
+    let mut lost: Vec<LostRank> = lost.into_values().chain(no_part).collect();
+    let records = parts.into_iter().map(|part| {
+        let record = attributed(&part);
+        if record.outcome.status == Status::Incomplete {
+            let why = part.record.outcome.message.unwrap_or_default();
+            if record.elapsed_ns == 0 {
+                lost.push(LostRank {
+                    rank: part.rank,
+                    host: Some(record.generator().machine_called().to_owned()),
+                    why: why.clone(),
+                });
+            }
+            faults.push(PartFault::Incomplete {
+                rank: part.rank,
+                place: part.place,
+                why,
+            });
+        }
+        record
+    });
+    let records: Vec<Record> = records.collect();
+    match Record::merge_all(records) {
+        Ok(record) => Joined {
+            record: Some(without(record, lost)),
+            faults,
+        },
+        Err(error) => {
+            faults.push(error.into());
+            Joined {
+                record: None,
+                faults,
+            }
+        }
+    }
+}
+
+/// The rank that a record is the part of.
+fn rank_of(record: &Record) -> Result<u32, &'static str> {
+    let Some(group) = &record.group else {
+        return Err("is no part of a group; `fathom run --rank` writes parts");
+    };
+    if record.generators().count() > 1 {
+        return Err("is joined already; give the parts that it was made of");
+    }
+    let rank = record.generator().rank;
+    rank.filter(|rank| *rank < group.size)
+        .ok_or("does not say which rank it is of")
+}
+
+/// Those that belong to the trial of which there are most.
+fn of_one_trial(
+    parts: Vec<Part>,
+    faults: &mut Vec<PartFault>,
+    lost: &mut BTreeMap<u32, LostRank>,
+) -> Vec<Part> {
+    let mut trials: Vec<Vec<Part>> = Vec::new();
+    for part in parts {
+        let same = |trial: &&mut Vec<Part>| {
+            let first = trial.first();
+            first.is_some_and(|first| differs(&first.record, &part.record).is_none())
+        };
+        match trials.iter_mut().find(same) {
+            Some(trial) => trial.push(part),
+            None => trials.push(vec![part]),
+        }
+    }
+    let most = trials.iter().map(Vec::len).max().unwrap_or(0);
+    let Some(chosen) = trials.iter().position(|trial| trial.len() == most) else {
+        return Vec::new();
+    };
+    let chosen = trials.remove(chosen);
+    for part in trials.into_iter().flatten() {
+        let of = chosen
+            .first()
+            .and_then(|first| differs(&first.record, &part.record));
+        let what = of.unwrap_or("trial");
+        lost.insert(
+            part.rank,
+            LostRank {
+                rank: part.rank,
+                host: Some(part.record.generator().machine_called().to_owned()),
+                why: format!("its part has another {what}"),
+            },
+        );
+        faults.push(PartFault::Other {
+            place: part.place,
+            what,
+            others: most,
+        });
+    }
+    chosen
+}
+
+/// What of two parts says that they are not of one trial.
+fn differs(one: &Record, other: &Record) -> Option<&'static str> {
+    let version = |record: &Record| record.generator().environment.fathom.clone();
+    let asked = [
+        ("name", one.name == other.name),
+        ("verb", one.kind == other.kind),
+        ("version of fathom", version(one) == version(other)),
+    ];
+    let asked = asked.into_iter().find(|(_, same)| !same);
+    let groups = || crate::GroupAccount::differ(one.group.as_ref(), other.group.as_ref());
+    asked.map(|(what, _)| what).or_else(groups)
+}
+
+/// Those of ranks that are there once.
+fn each_once(
+    parts: Vec<Part>,
+    faults: &mut Vec<PartFault>,
+    lost: &mut BTreeMap<u32, LostRank>,
+) -> Vec<Part> {
+    let mut places: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for part in &parts {
+        let of_rank = places.entry(part.rank).or_default();
+        of_rank.push(part.place.clone());
+    }
+    places.retain(|_, places| places.len() > 1);
+    let once = parts
+        .into_iter()
+        .filter(|part| !places.contains_key(&part.rank));
+    let once = once.collect();
+    for (rank, places) in places {
+        let why = "several parts of it were given".to_owned();
+        lost.insert(
+            rank,
+            LostRank {
+                rank,
+                host: None,
+                why,
+            },
+        );
+        faults.push(PartFault::Twice {
+            rank,
+            places: places.join(" and "),
+        });
+    }
+    once
+}
+
+/// The part's record with whose outcome it is.
+fn attributed(part: &Part) -> Record {
+    let mut record = part.record.clone();
+    let called = record.generator().called().into_owned();
+    if record.outcome.status != Status::Ok {
+        let message = record.outcome.message.as_mut();
+        message
+            .into_iter()
+            .for_each(|message| *message = format!("{called}: {message}"));
+    }
+    record
+}
+
+/// The record without what was lost: incomplete where anything was.
+fn without(mut record: Record, mut lost: Vec<LostRank>) -> Record {
+    lost.sort();
+    if lost.is_empty() {
+        return record;
+    }
+    let numbers: Vec<u32> = lost.iter().map(|lost| lost.rank).collect();
+    let size = record.group.as_ref().map_or(0, |group| group.size);
+    let message = format!(
+        "{} of {size} did not take part: this is what the others did",
+        ranks(&numbers)
+    );
+    let also = record.outcome.message.take();
+    let message = also.map_or_else(|| message.clone(), |also| format!("{message}; {also}"));
+    record.outcome = Outcome {
+        status: Status::Incomplete,
+        exit_code: 5,
+        message: Some(message),
+    };
+    if let Some(group) = &mut record.group {
+        group.lost = lost;
+    }
+    record
+}
+
+/// Ranks in words, neighbours as a range: `ranks 1, 3 to 5`.
+fn ranks(numbers: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, end)) if end.checked_add(1) == Some(*number) => *end = *number,
+            Some(_) | None => ranges.push((*number, *number)),
+        }
+    }
+    let words = ranges.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    match numbers.len() {
+        1 => format!("rank {words}"),
+        _ => format!("ranks {words}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GroupAccount, Operations};
+
+    fn part(rank: u32, size: u32) -> Record {
+        let mut record = Record {
+            id: format!("id {rank}"),
+            name: "run".into(),
+            elapsed_ns: 1_000_000_000,
+            group: Some(GroupAccount {
+                size,
+                launcher: "none".into(),
+                plan: "p".into(),
+                start_at: "2026-11-22T18:00:00Z".into(),
+                ..GroupAccount::default()
+            }),
+            ..Record::default()
+        };
+        let read = Operations {
+            count: 100,
+            ..Operations::default()
+        };
+        record.operations.insert("read", read);
+        let host = record.generator_mut();
+        (host.rank, host.late_ns) = (Some(rank), u64::from(rank) * 10);
+        host.clock_bound_ns = Some(500 + u64::from(rank));
+        host.environment.system.hostname = Some(format!("node{rank}"));
+        record
+    }
+
+    fn given(parts: Vec<Record>) -> Vec<(String, Record)> {
+        let numbered = parts.into_iter().zip(0..);
+        numbered
+            .map(|(part, number)| (format!("part-{number}"), part))
+            .collect()
+    }
+
+    fn told(joined: &Joined) -> Vec<String> {
+        joined.faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn all_ranks_are_one_record_that_knows_how_well_they_began_together() {
+        let joined = join(given((0..4).rev().map(|rank| part(rank, 4)).collect()));
+        assert!(joined.faults.is_empty());
+        let record = joined.record.unwrap();
+        assert_eq!(record.operations.count(), 400);
+        assert_eq!(record.outcome, Outcome::default());
+        let group = record.group.as_ref().unwrap();
+        assert_eq!((group.skew_ns, group.clock_bound_ns), (Some(30), Some(503)));
+        let hosts = record.by_host();
+        let names: Vec<String> = hosts
+            .iter()
+            .map(|host| host.generator().called().into_owned())
+            .collect();
+        assert_eq!(names[2], "node2 (rank 2)");
+    }
+
+    #[test]
+    fn ranks_that_are_missing_or_twice_there_leave_an_incomplete_record_of_the_others() {
+        let mut parts: Vec<Record> = [0, 2, 3, 6].map(|rank| part(rank, 8)).into();
+        parts.push(Record {
+            id: "another".into(),
+            ..part(3, 8)
+        });
+        let joined = join(given(parts));
+        assert_eq!(
+            told(&joined),
+            [
+                "rank 3 stands in part-2 and part-4: nobody knows which of them counts; neither is used",
+                "ranks 1, 4, 5, 7 of 8 are missing: the record is of the others"
+            ]
+        );
+        assert_eq!(
+            joined
+                .faults
+                .iter()
+                .map(PartFault::exit_code)
+                .collect::<Vec<_>>(),
+            [2, 5]
+        );
+        let record = joined.record.unwrap();
+        assert_eq!(record.operations.count(), 300);
+        assert_eq!(
+            (record.outcome.status, record.outcome.exit_code),
+            (Status::Incomplete, 5)
+        );
+        assert_eq!(
+            record.outcome.message.as_deref(),
+            Some("ranks 1, 3 to 5, 7 of 8 did not take part: this is what the others did")
+        );
+        let lost: Vec<u32> = record
+            .group
+            .unwrap()
+            .lost
+            .iter()
+            .map(|lost| lost.rank)
+            .collect();
+        assert_eq!(lost, [1, 3, 4, 5, 7]);
+    }
+
+    #[test]
+    fn what_is_of_another_trial_is_named_and_left_out() {
+        let changed = |change: fn(&mut Record)| {
+            let mut other = part(1, 3);
+            change(&mut other);
+            let joined = join(given(vec![part(0, 3), other, part(2, 3)]));
+            assert_eq!(joined.record.as_ref().unwrap().operations.count(), 200);
+            assert_eq!(joined.record.as_ref().unwrap().outcome.exit_code, 5);
+            assert!(joined.faults.iter().all(|fault| fault.exit_code() == 2));
+            told(&joined).join("; ")
+        };
+        assert_eq!(
+            changed(|other| other.group.as_mut().unwrap().plan = "q".into()),
+            "part-1 has another plan than the 2 parts that belong together"
+        );
+        assert!(
+            changed(|other| other.group.as_mut().unwrap().start_at = "later".into())
+                .contains("another common start")
+        );
+        assert!(
+            changed(|other| other.group.as_mut().unwrap().size = 4)
+                .contains("another number of ranks")
+        );
+        assert!(
+            changed(|other| other.generator_mut().environment.fathom.version = "9".into())
+                .contains("another version of fathom")
+        );
+        assert!(changed(|other| other.name = "b".into()).contains("another name"));
+    }
+
+    #[test]
+    fn what_is_no_part_is_told_from_one() {
+        let alone = Record::default();
+        let joined = join(given(vec![alone]));
+        assert_eq!(joined.record, None);
+        assert!(told(&joined)[0].contains("is no part of a group"));
+        let whole = join(given(vec![part(0, 2), part(1, 2)])).record.unwrap();
+        assert!(told(&join(given(vec![whole])))[0].contains("joined already"));
+        let joined = join(given(vec![part(7, 4)]));
+        assert!(told(&joined)[0].contains("which rank"));
+        assert_eq!(join(Vec::new()), Joined::default());
+    }
+
+    #[test]
+    fn a_rank_that_came_late_is_lost_and_says_why() {
+        let mut late = part(1, 2);
+        late.operations = crate::Measurements::default();
+        late.elapsed_ns = 0;
+        late.outcome = Outcome {
+            status: Status::Incomplete,
+            exit_code: 5,
+            message: Some("it was 2s late".into()),
+        };
+        let joined = join(given(vec![part(0, 2), late]));
+        assert_eq!(
+            told(&joined),
+            ["rank 1 (part-1) is incomplete: it was 2s late"]
+        );
+        let record = joined.record.unwrap();
+        assert_eq!(
+            record.outcome.message.as_deref(),
+            Some(
+                "rank 1 of 2 did not take part: this is what the others did; node1 (rank 1): it was 2s late"
+            )
+        );
+        let group = record.group.unwrap();
+        assert_eq!(group.lost[0].host.as_deref(), Some("node1"));
+        assert_eq!(group.skew_ns, Some(0), "of those that began");
+    }
+
+    #[test]
+    fn a_group_of_which_nearly_all_are_missing_is_told_in_short() {
+        let joined = join(given(vec![part(0, 1 << 24)]));
+        assert_eq!(joined.record.unwrap().group.unwrap().lost.len(), MOST_NAMED);
+    }
+}

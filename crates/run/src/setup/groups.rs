@@ -1,0 +1,93 @@
+//! The files of a run with what is counted and known of each, by who uses them.
+
+use super::{Group, GroupFile};
+use crate::access::Space;
+use crate::content::VerifiedFile;
+use crate::heat::{Bitmap, Heat};
+use crate::prepare::{FileContent, Prepared, ReadyFile, numbers_rewrites, verify_pattern};
+use crate::verify::{Rewrites, Verifier};
+use workload::{EngineTarget, Workload};
+
+pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
+    let unit = workload.blocks.smallest().0;
+    let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
+        let space = Space::new(bytes, workload.files.offset.0, unit);
+        let files = files
+            .into_iter()
+            .map(|(id, ready)| group_file(workload, id, ready))
+            .collect();
+        Group {
+            heat: workload
+                .heat
+                .on
+                .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
+            written: workload.reads_back().then(|| Bitmap::new(space.blocks())),
+            rewrites: numbers_rewrites(workload).then(|| Rewrites::new(space.blocks())),
+            files,
+            space,
+        }
+    };
+    if prepared.files.is_empty() {
+        let bytes = workload.files.size.map_or(0, |size| size.0);
+        let mut only = group(Vec::new(), &[bytes]);
+        if workload.engine.target() == EngineTarget::Server {
+            let url = workload.targets.first().cloned().unwrap_or_default();
+            only.files.push(GroupFile {
+                verified: verified_file(workload, 0, &FileContent::default()),
+                path: url,
+                bytes,
+                referent: None,
+            });
+        }
+        return vec![only];
+    }
+    let of = |owner: Option<u32>| -> Vec<(u32, &ReadyFile)> {
+        (0..)
+            .zip(&prepared.files)
+            .filter(|(_, file)| file.owner == owner)
+            .collect()
+    };
+    let owners: Vec<Option<u32>> = if owned(prepared) {
+        (0..workload.threads).map(Some).collect()
+    } else {
+        vec![None]
+    };
+    owners
+        .into_iter()
+        .map(|owner| {
+            let files = of(owner);
+            let bytes: Vec<u64> = files.iter().map(|(_, file)| file.bytes).collect();
+            group(files, &bytes)
+        })
+        .collect()
+}
+
+/// Whether every worker has files of its own.
+pub(super) fn owned(prepared: &Prepared) -> bool {
+    let first = prepared.files.first();
+    first.is_some_and(|file| file.owner.is_some())
+}
+
+fn group_file(workload: &Workload, id: u32, ready: &ReadyFile) -> GroupFile {
+    GroupFile {
+        path: ready.path.clone(),
+        bytes: ready.bytes,
+        referent: Some(ready.referent),
+        verified: verified_file(workload, id, &ready.content),
+    }
+}
+
+fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<VerifiedFile> {
+    workload.verify.on.then(|| {
+        let lineage = content.lineage_for(workload);
+        VerifiedFile {
+            verifier: Verifier::new(
+                verify_pattern(workload.verify.pattern),
+                workload.seed,
+                lineage.writing_run,
+            ),
+            id,
+            lineage,
+        }
+    })
+}

@@ -1,0 +1,286 @@
+//! Which part of a workload is a rank's.
+//!
+//! A group of ranks does one workload together. Its workers are numbered through: rank 1 of ranks
+//! with four workers each begins with worker 4. Whatever a worker's part depends on (the blocks, bytes
+//! and names that are dealt out, the seeds of what it draws, the moment of its first operation)
+//! depends on this number and on how many workers there are, so that it makes no difference how the
+//! workers are spread over hosts.
+
+use crate::{SpecError, Workload};
+use std::fmt;
+use std::ops::Range;
+
+/// The most ranks of a group, and the most workers of all of them together.
+const MOST: u32 = 1 << 24;
+
+/// One process of a group, by its number from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank {
+    number: u32,
+    size: u32,
+}
+
+impl Default for Rank {
+    /// The only one.
+    fn default() -> Self {
+        Self { number: 0, size: 1 }
+    }
+}
+
+impl Rank {
+    /// # Errors
+    /// A group of none, or a number that its ranks do not have.
+    pub fn new(number: u32, size: u32) -> Result<Self, SpecError> {
+        if number < size && size <= MOST {
+            return Ok(Self { number, size });
+        }
+        let reason = match size {
+            0 => "a group has at least one rank; write 0/1 for the only one".to_owned(),
+            _ if size > MOST => format!("a group has at most {MOST} ranks"),
+            _ => format!(
+                "ranks are numbered from 0, so that the last of {size} is {}/{size}",
+                size - 1
+            ),
+        };
+        Err(SpecError::Value {
+            key: "rank".into(),
+            reason: format!("{number}/{size}: {reason}"),
+        })
+    }
+
+    /// Reads `NUMBER/SIZE`; `given` is the number that stands for `auto`, where something outside
+    /// numbers the processes.
+    ///
+    /// # Errors
+    /// Another form, or as [`Rank::new`].
+    pub fn parse(text: &str, given: Option<&str>) -> Result<Self, SpecError> {
+        let wrong = |reason: &str| SpecError::Value {
+            key: "rank".into(),
+            reason: format!("{text:?} {reason}"),
+        };
+        let form = || wrong("is not NUMBER/SIZE, such as 3/8: rank 3 of 8, counted from 0");
+        let (number, size) = text.trim().split_once('/').ok_or_else(form)?;
+        let number = match (number.trim(), given) {
+            ("auto", Some(given)) => given.trim(),
+            ("auto", None) => {
+                return Err(wrong(
+                    "takes the number from JOB_COMPLETION_INDEX, which is not set; write it, as in 3/8",
+                ));
+            }
+            (number, _) => number,
+        };
+        let read = |text: &str| {
+            let digits = text.trim();
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u32>().ok().filter(|_| is_number)
+        };
+        let (number, size) = read(number).zip(read(size)).ok_or_else(form)?;
+        Self::new(number, size)
+    }
+
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Ranks of the group.
+    #[must_use]
+    pub fn size(self) -> u32 {
+        self.size
+    }
+
+    /// Whether there are others.
+    #[must_use]
+    pub fn has_others(self) -> bool {
+        self.size > 1
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.size)
+    }
+}
+
+/// The part of a rank of a workload that all ranks of its group do together.
+///
+/// # Errors
+/// More workers than can be numbered.
+pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
+    if u64::from(whole.threads) * u64::from(rank.size) > u64::from(MOST) {
+        return Err(SpecError::Conflict(format!(
+            "--threads {} on each of {} ranks are more than {MOST} workers; give fewer",
+            whole.threads, rank.size
+        )));
+    }
+    Ok(Workload {
+        rank,
+        ..whole.clone()
+    })
+}
+
+/// The workers of a rank among those of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seats {
+    first: u32,
+    own: u32,
+    all: u32,
+}
+
+impl Seats {
+    /// Of a rank with so many workers, as every other has.
+    #[must_use]
+    pub fn of(rank: Rank, workers: u32) -> Self {
+        Self {
+            first: rank.number.saturating_mul(workers),
+            own: workers,
+            all: rank.size.saturating_mul(workers),
+        }
+    }
+
+    /// The number in the group of one of the rank's own workers.
+    #[must_use]
+    pub fn number(self, worker: u32) -> u32 {
+        self.first.saturating_add(worker)
+    }
+
+    /// Workers of the whole group.
+    #[must_use]
+    pub fn all(self) -> u32 {
+        self.all
+    }
+
+    /// The numbers of the rank's own workers.
+    #[must_use]
+    pub fn own(self) -> Range<u32> {
+        self.first..self.number(self.own)
+    }
+
+    /// What a worker has of `total` things that are dealt out to all workers in equal, disjoint
+    /// ranges.
+    #[must_use]
+    pub fn part(self, total: u64, worker: u32) -> Range<u64> {
+        part(total, self.number(worker), self.all)
+    }
+
+    /// How much of one turn of all workers has passed when it is this one's: constant arrivals are
+    /// combed.
+    #[must_use]
+    pub fn phase(self, worker: u32) -> f64 {
+        f64::from(self.number(worker)) / f64::from(self.all.max(1))
+    }
+}
+
+/// Part `index` of `of` equal, disjoint ranges that cover `total`.
+#[must_use]
+pub fn part(total: u64, index: u32, of: u32) -> Range<u64> {
+    let cut = |i: u32| {
+        let below = u128::from(total) * u128::from(i) / u128::from(of.max(1));
+        u64::try_from(below).unwrap_or(total)
+    };
+    cut(index)..cut(index.saturating_add(1))
+}
+
+impl Workload {
+    /// Its workers among those of the group.
+    #[must_use]
+    pub fn seats(&self) -> Seats {
+        Seats::of(self.rank, self.threads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The seats of all ranks.
+    fn group(size: u32, workers: u32) -> impl Iterator<Item = Seats> {
+        (0..size).map(move |number| Seats::of(Rank::new(number, size).unwrap(), workers))
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_disjoint_and_their_union_is_the_whole(total in any::<u64>(), size in 1_u32..40, workers in 1_u32..20) {
+            let mut end = 0;
+            for seats in group(size, workers) {
+                for worker in 0..workers {
+                    let part = seats.part(total, worker);
+                    prop_assert_eq!(part.start, end);
+                    let fair = total / u64::from(size * workers);
+                    prop_assert!((fair..=fair + 1).contains(&(part.end - part.start)));
+                    end = part.end;
+                }
+            }
+            prop_assert_eq!(end, total);
+        }
+
+        #[test]
+        fn it_makes_no_difference_how_workers_are_spread_over_ranks(total in any::<u64>(), size in 1_u32..12, workers in 1_u32..12) {
+            let alone = Seats::of(Rank::default(), size * workers);
+            let spread: Vec<_> = group(size, workers)
+                .flat_map(|seats| (0..workers).map(move |worker| (seats.number(worker), seats.part(total, worker), seats.phase(worker))))
+                .collect();
+            let together: Vec<_> = (0..size * workers)
+                .map(|worker| (alone.number(worker), alone.part(total, worker), alone.phase(worker)))
+                .collect();
+            prop_assert_eq!(spread, together);
+            prop_assert!(group(size, workers).all(|seats| seats.all() == alone.all()));
+        }
+
+        #[test]
+        fn combed_arrivals_are_evenly_spaced(size in 1_u32..30, workers in 1_u32..8) {
+            let mut phases: Vec<f64> = group(size, workers).flat_map(|seats| (0..workers).map(move |worker| seats.phase(worker))).collect();
+            phases.sort_by(f64::total_cmp);
+            let step = 1.0 / f64::from(size * workers);
+            for (phase, number) in phases.iter().zip(0_u32..) {
+                prop_assert!((phase - f64::from(number) * step).abs() < 1e-12);
+            }
+        }
+
+        #[test]
+        fn a_rank_reads_back(number in 0_u32..1000, more in 1_u32..1000) {
+            let rank = Rank::new(number, number + more).unwrap();
+            prop_assert_eq!(Rank::parse(&rank.to_string(), None).unwrap(), rank);
+            prop_assert_eq!(Rank::parse(&format!("auto/{}", rank.size()), Some(&number.to_string())).unwrap(), rank);
+        }
+    }
+
+    #[test]
+    fn what_is_no_rank_is_refused_with_what_would_be_one() {
+        let refused = |text: &str| Rank::parse(text, None).unwrap_err().to_string();
+        assert_eq!(
+            refused("8/8"),
+            "--rank: 8/8: ranks are numbered from 0, so that the last of 8 is 7/8"
+        );
+        assert_eq!(
+            refused("3/0"),
+            "--rank: 3/0: a group has at least one rank; write 0/1 for the only one"
+        );
+        for text in [
+            "",
+            "3",
+            "a/8",
+            "-1/8",
+            "+1/8",
+            "1/2/3",
+            "1/99999999999",
+            "/8",
+        ] {
+            assert!(refused(text).contains("is not NUMBER/SIZE"), "{text}");
+        }
+        assert!(refused("auto/8").contains("JOB_COMPLETION_INDEX"));
+        assert!(refused("0/4294967295").contains("at most"));
+    }
+
+    #[test]
+    fn more_workers_than_can_be_numbered_are_refused() {
+        let whole = Workload {
+            threads: 1 << 20,
+            ..Workload::default()
+        };
+        assert!(share(&whole, Rank::new(3, 16).unwrap()).is_ok());
+        let error = share(&whole, Rank::new(3, 17).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("workers"), "{error}");
+    }
+}
