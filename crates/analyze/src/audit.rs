@@ -23,6 +23,8 @@ mod generator_bound;
 mod generator_late;
 mod generator_stopped;
 mod hidden_layers;
+mod hosts_differ;
+mod hosts_lost;
 mod inline_completion;
 mod label_vs_pattern;
 mod latency_below_io;
@@ -45,10 +47,13 @@ mod series;
 mod served_from_cache;
 mod server_disagrees;
 mod set;
+mod shared_machine;
 mod shared_random_writes;
 mod short_run;
 mod single_observation;
+mod start_skew;
 mod starved;
+mod straggler;
 mod summary_contradicts_data;
 mod target_on_same_host;
 mod verified_nothing;
@@ -63,7 +68,8 @@ pub use rule::{Rule, explain, rules};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 75] = [
+const RULES: [Rule; 80] = [
+    hosts_lost::RULE,
     generator_stopped::RULE,
     bytes_and_blocks::RULE,
     little_law::RULE,
@@ -108,6 +114,10 @@ const RULES: [Rule; 75] = [
     cpu_frequency::RULE,
     compressible_data::RULE,
     hidden_layers::RULE,
+    start_skew::RULE,
+    straggler::RULE,
+    hosts_differ::RULE,
+    shared_machine::RULE,
     set::no_repetition::RULE,
     set::order_aliased::RULE,
     set::control_fails::RULE,

@@ -170,6 +170,7 @@ mod tests {
             interval_ns: 1_000_000_000,
             target: None,
             common_start: None,
+            snapshots: None,
         }
     }
 

@@ -44,6 +44,7 @@ fn context() -> Context {
         interval_ns: 1_000_000_000,
         target: None,
         common_start: None,
+        snapshots: None,
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn context(interval_ns: u64) -> Result<Context> {
         interval_ns,
         target: None,
         common_start: None,
+        snapshots: None,
     })
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn bare_context() -> Context {
         interval_ns: 1_000_000_000,
         target: None,
         common_start: None,
+        snapshots: None,
     }
 }
 

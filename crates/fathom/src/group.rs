@@ -71,7 +71,7 @@ pub(crate) fn add(command: Command) -> Command {
 }
 
 /// What is asked of a rank.
-pub(crate) struct Place {
+pub(crate) struct RankPlace {
     rank: Rank,
     at: SystemTime,
     clock_bound_ns: Option<u64>,
@@ -79,7 +79,7 @@ pub(crate) struct Place {
     target_is: Option<TargetReach>,
 }
 
-impl Place {
+impl RankPlace {
     /// `None` for a run on its own.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
         let text = |name: &str| matches.get_one::<String>(name);
@@ -108,9 +108,9 @@ impl Place {
         }
         let index = std::env::var("JOB_COMPLETION_INDEX").ok();
         let rank = Rank::parse(rank, index.as_deref())?;
-        let at = humantime::parse_rfc3339(start).map_err(|_| {
+        let at = humantime::parse_rfc3339(start).map_err(|why| {
             Usage(format!(
-                "--start-at {start:?} is not a moment in UTC, such as 2026-11-22T18:00:00Z"
+                "--start-at {start:?} is not a moment in UTC, such as 2026-11-22T18:00:00Z: {why}"
             ))
         })?;
         let state = sys::wall_clock_state().ok();

@@ -12,6 +12,7 @@ mod fio;
 mod flags;
 mod group;
 mod import;
+mod keeper;
 mod lab;
 mod live;
 mod load;

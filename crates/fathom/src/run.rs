@@ -4,7 +4,7 @@ use crate::exit::Usage;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
 use crate::tell::tell;
-use crate::{context, fio, flags, group, target};
+use crate::{context, fio, flags, group, keeper, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use conduct::measurable;
@@ -65,6 +65,7 @@ pub(crate) fn command(name: &'static str) -> Command {
                 .value_name("FIO OPTIONS")
                 .help("After `--`: a fio command line"),
         );
+    let command = command.arg(keeper::argument());
     group::add(target::add(live::arguments_with_intervals(Output::add(
         command,
     ))))
@@ -93,7 +94,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let output = Output::new(matches)?;
     let target = target::observed(matches)?;
-    let place = group::Place::read(matches)?;
+    let place = group::RankPlace::read(matches)?;
+    keeper::every_ns(matches)?;
     let Asked {
         mut stages,
         mut output,
@@ -123,7 +125,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
             stage, &context,
         ))));
-        let ended = match execute_stage(stage, &context, &mut live.clone()) {
+        let work = |context: &Context| execute_stage(stage, context, &mut live.clone());
+        let ended = match keeper::kept(matches, &targets, &context, work)? {
             Ok(ended) => ended,
             Err(error) => {
                 drop(live);
@@ -139,14 +142,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             saved = saved.and_then(|()| output.save(&record));
             records.push(record);
         }
-        if saved.is_err() {
-            break;
-        }
-        if sys::caught_signal().is_some()
-            || records
-                .last()
-                .is_some_and(|record: &Record| ![0, MISSED].contains(&record.outcome.exit_code))
-        {
+        if saved.is_err() || is_over(&records) {
             break;
         }
     }
@@ -158,6 +154,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .map(|record| record.outcome.exit_code)
         .max()
         .unwrap_or(0))
+}
+
+/// Whether no further stage is to begin.
+fn is_over(records: &[Record]) -> bool {
+    let last = records.last().map(|record| record.outcome.exit_code);
+    sys::caught_signal().is_some() || last.is_some_and(|code| ![0, MISSED].contains(&code))
 }
 
 /// What a foreign job says of a record of this name.

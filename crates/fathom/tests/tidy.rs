@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 20] = [
+const EDGES: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &["units"]),
+    ("group", &["units"]),
     ("workload", &["units"]),
     ("engine", &["units", "sys"]),
     ("record", &["units"]),
@@ -72,7 +73,7 @@ const MOST_LINES: usize = 600;
 /// Files beyond this are in [`RATCHET`].
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
-const RATCHET: [(&str, usize); 25] = [
+const RATCHET: [(&str, usize); 24] = [
     ("crates/analyze/src/compare/arms.rs", 451),
     ("crates/analyze/src/study.rs", 424),
     ("crates/sys/src/files.rs", 440),

@@ -3,6 +3,7 @@
 use crate::{Machine, Observed};
 use record::{Calibration, FathomVersion, GroupAccount, HostAccount, Record, SCHEMA};
 use std::path::Path;
+use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 use sys::MachineClock;
 
@@ -19,6 +20,15 @@ pub struct Context {
     pub target: Option<Observed>,
     /// Its place among processes that do one workload together, if there are others.
     pub common_start: Option<CommonStart>,
+    /// Who keeps what there is while it goes on.
+    pub snapshots: Option<SnapshotRule>,
+}
+
+/// How often what was measured so far is handed over, and to whom.
+#[derive(Clone, Debug)]
+pub struct SnapshotRule {
+    pub every_ns: u64,
+    pub to: Sender<Record>,
 }
 
 /// When and with whom a process begins.

@@ -14,7 +14,7 @@ mod machine;
 mod series;
 mod session;
 
-pub use context::{CommonStart, Context};
+pub use context::{CommonStart, Context, SnapshotRule};
 pub use event::{Event, NoWatch, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,

@@ -57,6 +57,7 @@ fn context() -> Context {
         interval_ns: 100 * MS,
         target: None,
         common_start: None,
+        snapshots: None,
     }
 }
 

@@ -109,26 +109,8 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
         why: "no part of it was given".into(),
     });
     let mut lost: Vec<LostRank> = lost.into_values().chain(no_part).collect();
-    let records = parts.into_iter().map(|part| {
-        let record = attributed(&part);
-        if record.outcome.status == Status::Incomplete {
-            let why = part.record.outcome.message.unwrap_or_default();
-            if record.elapsed_ns == 0 {
-                lost.push(LostRank {
-                    rank: part.rank,
-                    host: Some(record.generator().machine_called().to_owned()),
-                    why: why.clone(),
-                });
-            }
-            faults.push(PartFault::Incomplete {
-                rank: part.rank,
-                place: part.place,
-                why,
-            });
-        }
-        record
-    });
-    let records: Vec<Record> = records.collect();
+    let mut told = |part| told(part, &mut faults, &mut lost);
+    let records: Vec<Record> = parts.into_iter().map(&mut told).collect();
     match Record::merge_all(records) {
         Ok(record) => Joined {
             record: Some(without(record, lost)),
@@ -142,6 +124,28 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
             }
         }
     }
+}
+
+/// The record of a part, attributed; what is incomplete of it is told.
+fn told(part: Part, faults: &mut Vec<PartFault>, lost: &mut Vec<LostRank>) -> Record {
+    let record = attributed(&part);
+    if record.outcome.status != Status::Incomplete {
+        return record;
+    }
+    let why = part.record.outcome.message.unwrap_or_default();
+    if record.elapsed_ns == 0 {
+        lost.push(LostRank {
+            rank: part.rank,
+            host: Some(record.generator().machine_called().to_owned()),
+            why: why.clone(),
+        });
+    }
+    faults.push(PartFault::Incomplete {
+        rank: part.rank,
+        place: part.place,
+        why,
+    });
+    record
 }
 
 /// The rank that a record is the part of.

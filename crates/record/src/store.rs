@@ -4,6 +4,7 @@
 use crate::plan::{KIND, PlanLine};
 use crate::stored::untyped;
 use crate::{Record, SCHEMA, StoredRecord, Typing, schema_one};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -166,16 +167,16 @@ pub fn read_records(path: &Path) -> Result<ReadRecords, StoreError> {
     Ok(parse_records(&text))
 }
 
-/// Reads the bytes of a file of records.
+/// Reads the bytes of a file of records; of several with one id the last counts.
 #[must_use]
 pub fn parse_records(bytes: &[u8]) -> ReadRecords {
-    let mut out = ReadRecords::default();
+    let (mut out, mut places) = (ReadRecords::default(), Places::default());
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         match parse_line(line) {
-            Ok(Line::Record(record)) => out.records.push(*record),
+            Ok(Line::Record(record)) => places.keep(*record, &mut out.records),
             Ok(Line::Plan(plan)) => out.plans.push(Arc::new(*plan)),
             Err(reason) => out.damaged.push(Damage {
                 line: index + 1,
@@ -195,6 +196,21 @@ pub fn parse_records(bytes: &[u8]) -> ReadRecords {
             .cloned();
     }
     out
+}
+
+/// Where the record of each id stands.
+#[derive(Default)]
+struct Places(HashMap<String, usize>);
+
+impl Places {
+    /// A record takes the place of an earlier one with its id, which was written before it ended.
+    fn keep(&mut self, record: Record, records: &mut Vec<Record>) {
+        let place = self.0.entry(record.id.clone()).or_insert(records.len());
+        match records.get_mut(*place) {
+            Some(earlier) if !record.id.is_empty() => *earlier = record,
+            Some(_) | None => records.push(record),
+        }
+    }
 }
 
 /// What a line holds.
@@ -260,6 +276,37 @@ mod tests {
         let read = read_records(&path).unwrap();
         assert_eq!(read.records, [record("a"), record("b")]);
         assert!(read.damaged.is_empty());
+    }
+
+    #[test]
+    fn a_later_record_takes_the_place_of_the_one_with_its_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let named = |id: &str, name: &str| Record {
+            name: name.into(),
+            ..record(id)
+        };
+        let lines = [
+            named("a", "begun"),
+            named("", "old"),
+            named("b", "begun"),
+            named("a", "half"),
+            named("", "older"),
+            named("b", "ended"),
+            named("a", "ended"),
+        ];
+        for line in &lines {
+            Store::open(&path).unwrap().append(line).unwrap();
+        }
+        let names = || -> Vec<String> {
+            let records = read_records(&path).unwrap().records;
+            records.into_iter().map(|record| record.name).collect()
+        };
+        assert_eq!(names(), ["ended", "old", "ended", "older"]);
+        // A line that was torn when it was written leaves the one before it.
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 20]).unwrap();
+        assert_eq!(names(), ["half", "old", "ended", "older"]);
     }
 
     #[test]

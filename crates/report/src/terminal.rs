@@ -13,6 +13,7 @@ mod accounts;
 mod colour;
 mod heat;
 mod histogram;
+mod hosts;
 mod knee;
 mod layout;
 mod lead;

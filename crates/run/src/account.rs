@@ -16,7 +16,7 @@ use record::{
     Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
-use targets::targets;
+pub(crate) use targets::targets;
 use workload::{EngineFeature, LockMode, Phase};
 
 /// What a run hands over to become a record.

@@ -1,16 +1,18 @@
 //! One workload from preparation to record.
 
 mod file_limit;
+mod finished;
 
 use crate::account::Ended;
 use crate::common_start;
 use crate::error::RunError;
-use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
+use crate::prepare::{check, leave_unsealed, prepare, residency, seal};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
-use crate::steps::WritePasses;
+use crate::snapshot::Snapshots;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
 use file_limit::check_file_limit;
+use finished::{finished, write_passes};
 use host::{Context, Counted, Event, Measured, Observation, Participant, Session, Watch};
 use record::{Interval, Outcome, Record, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -107,7 +109,9 @@ fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunEr
     };
     let file = resolved.layout.files.first();
     let record = context.record("run", &phase.name, file.map(|file| file.path.as_path()));
-    let (measured, reports, start) = run.measure(&mut part)?;
+    let asked = &phase.workload;
+    let mut snapshots = Snapshots::of(context, &record, asked, &resolved, &prepared, &shared);
+    let (measured, reports, start) = run.measure(&mut part, &mut snapshots)?;
     prepared.undo.keep();
     let completed = finished(&shared, &reports);
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
@@ -159,31 +163,6 @@ pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
     }
 }
 
-/// Whether every block was written: a complete run that nothing cut short, or passes of which one
-/// has ended.
-fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool {
-    let workload = &shared.workload;
-    let whole = reports.len() == workload.threads as usize
-        && reports.iter().all(|(_, report)| {
-            report.error.is_none() && report.tally.failures() == 0 && report.tally.abandoned == 0
-        });
-    let passed = workload.reads_back() && write_passes(reports).ended > 0;
-    let ended = workload.stop.complete
-        && workload.stop.duration.is_none()
-        && workload.stop.total_bytes.is_none()
-        && !shared.halt.load(Relaxed);
-    whole && use_of(workload).writes && (passed || ended)
-}
-
-/// Passes of writes that some worker has begun, and those that every worker has ended.
-fn write_passes(reports: &[(u32, WorkerReport)]) -> WritePasses {
-    let of = || reports.iter().map(|(_, report)| report.tally.write_passes);
-    WritePasses {
-        begun: of().map(|passes| passes.begun).max().unwrap_or(0),
-        ended: of().map(|passes| passes.ended).min().unwrap_or(0),
-    }
-}
-
 struct Run<'a> {
     context: &'a Context,
     resolved: &'a Resolved,
@@ -203,6 +182,7 @@ impl Run<'_> {
     fn measure(
         &self,
         part: &mut Participant<'_, '_>,
+        snapshots: &mut Option<Snapshots<'_>>,
     ) -> Result<(Measured, Reports, u64), RunError> {
         let workload = &self.resolved.effective;
         let (send, receive) = channel();
@@ -237,7 +217,8 @@ impl Run<'_> {
             virtual_time: workload.engine.has(EngineFeature::VirtualTime),
         };
         let mut observation = part.observe(counted, start, warmup_ns);
-        let reports = self.observe(&receive, &mut observation)?;
+        snapshots.iter_mut().for_each(|own| own.begin(start));
+        let reports = self.observe(&receive, &mut observation, snapshots)?;
         part.end(used_by(&reports));
         let mut measured = observation.finish(self.context.clock.now());
         if workload.engine.has(EngineFeature::VirtualTime) {
@@ -319,6 +300,7 @@ impl Run<'_> {
         &self,
         receive: &Receiver<Message>,
         observation: &mut Observation<'_, '_, '_>,
+        snapshots: &mut Option<Snapshots<'_>>,
     ) -> Result<Reports, RunError> {
         let mut reports = Vec::new();
         let mut halted_at = None;
@@ -330,6 +312,7 @@ impl Run<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let now = observation.woke(wait);
+            snapshots.iter_mut().for_each(|own| own.look(now));
             let signal = sys::caught_signal();
             if signal.is_some() {
                 self.shared.halt.store(true, Relaxed);

@@ -23,6 +23,7 @@ mod probe;
 mod resolve;
 pub mod safety;
 mod setup;
+mod snapshot;
 mod source;
 mod steps;
 mod tally;

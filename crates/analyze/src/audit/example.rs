@@ -2,8 +2,8 @@
 
 use crate::Finding;
 use record::{
-    BlockDevice, DeviceAccount, Histogram, Interval, LoopAccount, Operations, Record, Source,
-    StorageLayer, Summary, Trial, WorkerAccount,
+    BlockDevice, DeviceAccount, GroupAccount, Histogram, Interval, LoopAccount, Operations, Record,
+    Source, StorageLayer, Summary, Trial, WorkerAccount,
 };
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -87,6 +87,30 @@ pub(crate) fn writing() -> Record {
     }
     record.generator_mut().devices[0].read_bytes = 0;
     record
+}
+
+/// What so many ranks did together, each on a host of its own and changed as its number asks.
+pub(crate) fn group_of(size: u32, change: impl Fn(u32, &mut Record)) -> Record {
+    let parts = (0..size).map(|rank| {
+        let mut part = sound();
+        part.id = rank.to_string();
+        part.group = Some(GroupAccount {
+            size,
+            launcher: "none".into(),
+            ..GroupAccount::default()
+        });
+        let host = part.generator_mut();
+        host.environment.system.hostname = Some(format!("node{rank}"));
+        host.rank = Some(rank);
+        change(rank, &mut part);
+        part
+    });
+    Record::merge_all(parts).unwrap()
+}
+
+/// What so many ranks did that are alike.
+pub(crate) fn group(size: u32) -> Record {
+    group_of(size, |_, _| ())
 }
 
 /// The sound record with a series of as many seconds as there are rates.

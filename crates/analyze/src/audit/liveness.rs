@@ -248,8 +248,15 @@ const SERIES: &str = "it needs a course, and the series of hosts are added";
 const RESULTS: &str = "it compares results, which are of the whole";
 const PLAN: &str = "it looks at the plan and its settings, which all hosts have in common";
 
+const GROUP: &str = "it is about hosts beside each other";
+
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 36] = [
+const SILENT: [(&str, &str); 41] = [
+    ("start_skew", GROUP),
+    ("hosts_lost", GROUP),
+    ("shared_machine", GROUP),
+    ("straggler", GROUP),
+    ("hosts_differ", GROUP),
     (
         "server_disagrees",
         "the server saw the requests of all hosts",

@@ -1,7 +1,7 @@
 //! What each host did where records are of several.
 
 use super::{CellValue, Column, Label, Table, TableLine};
-use analyze::{HostFigures, Study};
+use analyze::Study;
 use record::Quantity;
 
 /// The address of the table of hosts.
@@ -20,13 +20,23 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
             quantities.push(&figure.metric);
         }
     }
+    // What must be seen at a glance has a column only where there is something to see.
+    let is_any_slow = hosts.iter().any(|(_, host)| host.slow.is_some());
+    let named: &[&str] = match is_any_slow {
+        true => &["Arm", "Host", "Beside the others"],
+        false => &["Arm", "Host"],
+    };
     let lines = hosts.iter().map(|(arm, host)| {
         let figure = |quantity: &&Quantity| {
             let known = host.figures.iter().find(|of| of.metric == **quantity);
             known.map_or(CellValue::Nothing, CellValue::Figure)
         };
+        let mut labels = vec![Label::Arm(*arm), Label::Text(host.name.clone())];
+        if is_any_slow {
+            labels.push(Label::Text(host.slow.clone().unwrap_or_default()));
+        }
         TableLine {
-            labels: vec![Label::Arm(*arm), Label::Text(called(host))],
+            labels,
             cells: quantities.iter().map(figure).collect(),
         }
     });
@@ -37,20 +47,13 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
             .map(|of| Column::of_quantity(of))
             .collect(),
         lines: lines.collect(),
-        ..Table::new("Hosts", &["Arm", "Host"])
+        ..Table::new("Hosts", named)
     };
     if out.lines.is_empty() {
         return None;
     }
     out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
     Some(out)
-}
-
-/// Its name, with what must be seen at a glance.
-fn called(host: &HostFigures) -> String {
-    let name = &host.name;
-    let slow = host.slow.as_ref();
-    slow.map_or_else(|| name.clone(), |slow| format!("{name}: {slow}"))
 }
 
 #[cfg(test)]
@@ -85,10 +88,11 @@ mod tests {
         let records = [Record::merge_all([part("a", 2000), part("b", 3000)]).unwrap()];
         let study = study(&records, &StudyOptions::default());
         let lines = table(&study, 0).unwrap().as_text(&study, Breadth::Paper);
-        assert_eq!(lines[0][..4], ["Arm", "Host", "Bandwidth", "IOPS"]);
-        let slow = "a: SLOW, 67% of the median host";
-        assert_eq!(lines[1][1..4], [slow, "7.81 MiB/s", "2.00K"]);
-        assert_eq!(lines[2][1..4], ["b", "11.7 MiB/s", "3.00K"]);
+        let named = ["Arm", "Host", "Beside the others", "Bandwidth", "IOPS"];
+        assert_eq!(lines[0][..5], named);
+        let slow = "SLOW, 67% of the median host";
+        assert_eq!(lines[1][1..5], ["a", slow, "7.81 MiB/s", "2.00K"]);
+        assert_eq!(lines[2][1..5], ["b", "", "11.7 MiB/s", "3.00K"]);
         for page in [study_markdown(&study), html(&study)] {
             assert!(page.contains("Hosts") && page.contains("11.7 MiB/s"));
         }

@@ -2,9 +2,10 @@
 //! where the record has it.
 
 use super::heat;
+use super::hosts::hosts;
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
-use record::{Coverage, GroupAccount, MachineAccount, Record};
+use record::{Coverage, MachineAccount, Record};
 use units::{ByteRate, Bytes, Nanos, Rate};
 
 /// What counters of the CPU may be late by, on top of all CPUs.
@@ -150,7 +151,7 @@ fn cpu(page: &mut Page, record: &Record) {
     page.fact("cpu", &format!("{cost}{busy}{shares}"));
 }
 
-fn shares(machine: &MachineAccount) -> String {
+pub(super) fn shares(machine: &MachineAccount) -> String {
     let shares = [
         ("machine busy", machine.busy_share),
         ("iowait", machine.iowait_share),
@@ -160,50 +161,6 @@ fn shares(machine: &MachineAccount) -> String {
     let shown =
         shares.filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part))));
     shown.collect()
-}
-
-/// What each of several hosts did.
-pub(super) fn hosts(page: &mut Page, record: &Record) {
-    let hosts = record.by_host();
-    let slow = analyze::slow_hosts(record);
-    if let Some(ranks) = record.group.as_ref().map(ranks) {
-        page.fact("ranks", &ranks);
-    }
-    for (own, number) in hosts.iter().zip(0..).filter(|_| hosts.len() > 1) {
-        let (host, all) = (own.generator(), own.operations.together());
-        let rate = own
-            .operations_per_second()
-            .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
-        let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
-        let used = host.process.user_ns.saturating_add(host.process.system_ns);
-        let cpus = used as f64 / own.elapsed_ns.max(1) as f64;
-        let slow = slow.iter().find(|slow| slow.number == number);
-        let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
-        let text = format!(
-            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{}",
-            host.called(),
-            counted(all.count, "operation"),
-            shares(&host.machine)
-        );
-        page.fact("host", &text);
-    }
-}
-
-/// How the ranks of a group began, and which of them are missing.
-fn ranks(group: &GroupAccount) -> String {
-    let there = u64::from(group.size).saturating_sub(group.lost.len() as u64);
-    let skew = group.skew_ns.map_or_else(String::new, |skew| {
-        format!(", begun within {} of each other", Nanos(skew))
-    });
-    let bound = match (group.unsynchronised, group.clock_bound_ns) {
-        (true, _) => "; their clocks are not kept in step".to_owned(),
-        (false, Some(bound)) => format!("; each clock within {}", Nanos(bound)),
-        (false, None) => String::new(),
-    };
-    let lost = group.lost.iter().take(3);
-    let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.why));
-    let lost: String = lost.collect();
-    format!("{there} of {}{skew}{bound}{lost}", group.size)
 }
 
 /// Of an account that works which started together share.

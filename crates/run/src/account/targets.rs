@@ -6,7 +6,7 @@ use crate::resolve::{Resolved, target_names};
 use record::TargetFact;
 use std::path::Path;
 
-pub(super) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFact> {
+pub(crate) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFact> {
     let workload = &resolved.effective;
     let kind = resolved.kind.word().to_owned();
     if prepared.files.is_empty() {

@@ -1,6 +1,7 @@
 //! What a load says of itself beside rates and latencies: its pace, users, connections and cost.
 
-use super::super::accounts::{hosts, server_use};
+use super::super::accounts::server_use;
+use super::super::hosts::hosts;
 use super::super::page::{Page, time};
 use record::{LoadAccount, Record};
 use units::{Nanos, Rate, lossless};

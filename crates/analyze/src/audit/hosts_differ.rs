@@ -1,0 +1,136 @@
+//! Hosts that are not alike do not do alike.
+
+use crate::audit::rule::{Check, Rule};
+use crate::{Finding, Severity};
+use record::{Environment, HostAccount, Record};
+use std::collections::BTreeMap;
+use units::Bytes;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "hosts_differ",
+    catalogue_number: None,
+    severity: Severity::Warning,
+    title: "The hosts of a group differ",
+    text: "\
+Kernel, CPU and their number, memory, file system, mount options and version of Fathom of
+the hosts of a joined record, and the options that took effect on some of them alone.
+A mount with rsize=64k instead of 1M, an older kernel or half of the memory makes a host another
+client: what it did is no repetition of what the others did, and the sum is that of a
+mixture that nobody else has.
+What to do: make the hosts alike, or say that they are not where the number is quoted.",
+    checks: &[Check::Alone(check)],
+};
+
+/// What is compared: what people call it, and where it stands.
+type Fact = (&'static str, fn(&Environment) -> Option<String>);
+
+const FACTS: [Fact; 7] = [
+    ("kernel", |of| of.system.kernel_release.clone()),
+    ("CPU", |of| of.cpu.model.clone()),
+    ("number of CPUs", |of| {
+        of.cpu.logical.map(|count| count.to_string())
+    }),
+    ("memory", |of| {
+        of.memory.total_bytes.map(|bytes| Bytes(bytes).to_string())
+    }),
+    ("file system", |of| {
+        Some(of.storage.as_ref()?.file_system.as_ref()?.kind.clone())
+    }),
+    ("mount options", |of| {
+        Some(of.storage.as_ref()?.file_system.as_ref()?.options.clone())
+    }),
+    ("version of fathom", |of| Some(of.fathom.version.clone())),
+];
+
+fn check(record: &Record) -> Vec<Finding> {
+    let hosts: Vec<&HostAccount> = record.generators().collect();
+    if hosts.len() < 2 {
+        return Vec::new();
+    }
+    let facts = FACTS
+        .iter()
+        .filter_map(|(name, of)| differing(name, &hosts, |host| of(&host.environment)));
+    // What was effective on all of them does not stand with each.
+    let options = hosts.iter().filter_map(|host| host.part.as_ref());
+    let mut keys: Vec<&String> = options.flat_map(|part| part.effective.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let option = |key: &&String| {
+        let of = |host: &HostAccount| host.part.as_ref()?.effective.get(*key).cloned();
+        differing(&format!("--{key}"), &hosts, of)
+    };
+    let found: Vec<String> = facts.chain(keys.iter().filter_map(option)).collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let message = format!("hosts differ in {}", found.join("; "));
+    vec![RULE.finding(
+        Severity::Warning,
+        message,
+        "make the hosts alike, or say that they are not where the number is quoted",
+    )]
+}
+
+/// The values of a fact with those that have each, where there are several.
+fn differing(
+    name: &str,
+    hosts: &[&HostAccount],
+    of: impl Fn(&HostAccount) -> Option<String>,
+) -> Option<String> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for host in hosts {
+        let value = of(host).unwrap_or_else(|| "unknown".to_owned());
+        values
+            .entry(value)
+            .or_default()
+            .push(host.called().into_owned());
+    }
+    if values.len() < 2 {
+        return None;
+    }
+    let shown = values.iter().map(|(value, hosts)| match hosts.as_slice() {
+        [first, second, third, ..] if hosts.len() > 3 => {
+            format!(
+                "{value} on {first}, {second}, {third} and {} more",
+                hosts.len() - 3
+            )
+        }
+        _ => format!("{value} on {}", hosts.join(", ")),
+    });
+    Some(format!(
+        "{name} ({})",
+        shown.collect::<Vec<_>>().join(" / ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{group_of, only, sound};
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_with_the_hosts_that_have_it() {
+        let record = group_of(3, |rank, part| {
+            if rank == 2 {
+                part.generator_mut().environment.system.kernel_release = Some("6.8".into());
+                part.effective.insert("engine".into(), "sync".into());
+            }
+        });
+        let text = only(&check(&record)).to_owned();
+        assert!(
+            text.starts_with("hosts differ in kernel (6.8 on node2 (rank 2) / "),
+            "{text}"
+        );
+        assert!(
+            text.contains("--engine (") && text.contains("sync on node2 (rank 2)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn hosts_that_are_alike_and_one_host_do_not_differ() {
+        assert_eq!(check(&group_of(3, |_, _| ())), []);
+        assert_eq!(check(&sound()), []);
+    }
+}

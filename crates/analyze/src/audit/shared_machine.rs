@@ -1,0 +1,67 @@
+//! Two ranks on one machine are no two hosts.
+
+use crate::audit::rule::{Check, Rule};
+use crate::{Finding, Severity};
+use record::Record;
+use std::collections::BTreeMap;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "shared_machine",
+    catalogue_number: None,
+    severity: Severity::Note,
+    title: "Several ranks ran on one machine",
+    text: "\
+The boots (environment.system.boot_id) of the hosts of a group: 2 ranks of one boot have
+one set of CPUs, one page cache, one network link and one kernel.
+Ranks that are counted as hosts but share a machine say nothing of how the target serves
+several clients, and each takes CPU time from the others. Reads of what a rank beside
+wrote may come from the page cache that they share.
+What to do: start one rank a machine, with more --threads where one is not enough.",
+    checks: &[Check::Alone(check)],
+};
+
+fn check(record: &Record) -> Vec<Finding> {
+    if record.group.is_none() {
+        return Vec::new();
+    }
+    let mut ranks: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for host in record.generators() {
+        if let Some(boot) = host.environment.system.boot_id.as_deref() {
+            ranks
+                .entry(boot)
+                .or_default()
+                .push(host.called().into_owned());
+        }
+    }
+    let shared = ranks.into_values().filter(|ranks| ranks.len() > 1);
+    let shared: Vec<String> = shared.map(|ranks| ranks.join(", ")).collect();
+    if shared.is_empty() {
+        return Vec::new();
+    }
+    let message = format!("ranks share a machine: {}", shared.join("; "));
+    vec![RULE.finding(
+        Severity::Note,
+        message,
+        "start one rank a machine, with more --threads where one is not enough",
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{group, only};
+    use super::*;
+
+    #[test]
+    fn ranks_of_one_boot_are_named_together() {
+        let mut record = group(3);
+        assert_eq!(check(&record), []);
+        for host in record.hosts.iter_mut().take(2) {
+            host.environment.system.boot_id = Some("one".into());
+        }
+        assert_eq!(
+            only(&check(&record)),
+            "ranks share a machine: node0 (rank 0), node1 (rank 1)"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Ranks that did not begin together did not load the target together.
+
+use super::percent;
+use super::ratio;
+use crate::audit::rule::{Check, Rule};
+use crate::{Finding, Severity};
+use record::Record;
+use std::collections::BTreeSet;
+use units::Nanos;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "start_skew",
+    catalogue_number: None,
+    severity: Severity::Warning,
+    title: "Ranks began apart, or nobody knows how far",
+    text: "\
+The time from the first operation of the first rank to that of the last (group.skew_ns),
+and by how much their clocks may differ (twice group.clock_bound_ns): above 1 % of the
+measured time together. Clocks that nothing keeps in step (group.unsynchronised) say
+nothing, unless all ranks ran in one boot of one machine and read the same clock.
+While some ranks are not there yet, the others have the target to themselves, and at the
+end those that began late have it. The rate of the whole is that of a smaller group for
+as long, and latencies are mixed from two loads.
+What to do: leave all ranks the time to prepare (--start-at further ahead), keep clocks in
+step (chronyd, PTP), and run long against the skew.",
+    checks: &[Check::Alone(check)],
+};
+
+const MOST: f64 = 0.01;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let Some(group) = record.group.as_ref().filter(|group| group.size > 1) else {
+        return Vec::new();
+    };
+    let one_clock = has_one_clock(record);
+    if group.unsynchronised && !one_clock {
+        return vec![RULE.finding(
+            Severity::Warning,
+            "nothing keeps the clocks of the ranks in step: how far apart they began is not known".to_owned(),
+            "run chronyd or another NTP client on every host, and leave --clock unsynchronised away",
+        )];
+    }
+    let Some(skew) = group.skew_ns.filter(|_| record.elapsed_ns > 0) else {
+        return Vec::new();
+    };
+    let bound = if one_clock {
+        0
+    } else {
+        group.clock_bound_ns.unwrap_or(0).saturating_mul(2)
+    };
+    let share = ratio(skew.saturating_add(bound), record.elapsed_ns);
+    if share <= MOST {
+        return Vec::new();
+    }
+    let bound = if bound > 0 {
+        format!(", and their clocks may differ by {}", Nanos(bound))
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "ranks began {} apart{bound}: {} of the measured time",
+        Nanos(skew),
+        percent(share)
+    );
+    vec![RULE.finding(
+        Severity::Warning,
+        message,
+        "give a --start-at further ahead, keep the clocks in step, and run long against the skew",
+    )]
+}
+
+/// Whether all ranks ran in one boot of one machine.
+fn has_one_clock(record: &Record) -> bool {
+    let boots = record
+        .environments()
+        .map(|environment| environment.system.boot_id.as_deref());
+    let boots: BTreeSet<Option<&str>> = boots.collect();
+    boots.len() == 1 && !boots.contains(&None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{group, only};
+    use super::*;
+
+    #[test]
+    fn skew_and_the_bound_of_clocks_count_against_the_measured_time() {
+        let mut record = group(2);
+        assert_eq!(check(&record), []);
+        let told = record.group.as_mut().unwrap();
+        (told.skew_ns, told.clock_bound_ns) = (Some(60_000_000), Some(30_000_000));
+        assert_eq!(
+            only(&check(&record)),
+            "ranks began 60 ms apart, and their clocks may differ by 60 ms: 1.2% of the measured time"
+        );
+        for host in &mut record.hosts {
+            host.environment.system.boot_id = Some("one".into());
+        }
+        assert_eq!(check(&record), [], "they read one clock");
+    }
+
+    #[test]
+    fn clocks_that_nothing_keeps_in_step_are_named() {
+        let mut record = group(2);
+        record.group.as_mut().unwrap().unsynchronised = true;
+        assert!(only(&check(&record)).starts_with("nothing keeps the clocks"));
+        record.group = None;
+        assert_eq!(check(&record), []);
+    }
+}

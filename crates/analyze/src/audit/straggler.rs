@@ -1,0 +1,121 @@
+//! One slow host is the rate of all where they wait for each other, and a doubt where not.
+
+use crate::audit::percent;
+use crate::audit::rule::{Check, Rule};
+use crate::{Finding, Severity, slow_hosts};
+use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "straggler",
+    catalogue_number: None,
+    severity: Severity::Warning,
+    title: "A host did much less than the others",
+    text: "\
+The rate of each host of a joined record, in a closed loop: below 80 % of that of the
+median host; and what was busiest on it (CPUs, stolen time, a device), as far as its
+account knows.
+Hosts that were asked for the same and are built alike do the same. One that does half of
+it has a slow link, a throttled CPU, a mount with other options or a neighbour, and the
+sum of all says neither what the target can do nor what the host cannot.
+What to do: run on that host alone and on another alone; mend it or leave it out, and
+repeat.",
+    checks: &[Check::Alone(check)],
+};
+
+const BUSY: f64 = 0.9;
+const MOST_STEAL: f64 = 0.01;
+
+fn check(record: &Record) -> Vec<Finding> {
+    // What was merged of hosts that nobody started together says nothing of them beside each other.
+    if record.group.is_none() {
+        return Vec::new();
+    }
+    let slow = slow_hosts(record);
+    let hosts = record.by_host();
+    let told = slow.iter().filter_map(|slow| {
+        let host = hosts.get(slow.number)?;
+        let share = percent(slow.share);
+        let busiest =
+            busiest(host).unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
+        Some(format!(
+            "{} did {share} of what the median host did; {busiest}",
+            slow.name
+        ))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    vec![RULE.finding(
+        Severity::Warning,
+        told.join("; "),
+        "run on that host alone and on another alone; mend it or leave it out, and repeat",
+    )]
+}
+
+/// What of a host was nearly all in use.
+fn busiest(host: &Record) -> Option<String> {
+    let account = host.generators().next()?;
+    let machine = &account.machine;
+    let over_ns = host.counted_over_ns().max(1);
+    if let Some(steal) = machine.steal_share.filter(|steal| *steal > MOST_STEAL) {
+        return Some(format!(
+            "the hypervisor took {} of its CPU time",
+            percent(steal)
+        ));
+    }
+    if let Some(throttled) = machine.throttled_ns.filter(|ns| *ns > over_ns / 100) {
+        let share = percent((throttled as f64 / over_ns as f64).min(1.0));
+        return Some(format!("a CPU quota stopped it for {share} of the time"));
+    }
+    if let Some(busy) = machine.busy_share.filter(|busy| *busy > BUSY) {
+        return Some(format!(
+            "its CPUs were busy for {} of the time",
+            percent(busy)
+        ));
+    }
+    let devices = account.devices.iter();
+    let device = devices.max_by_key(|device| device.busy_ns)?;
+    let busy = device.busy_ns as f64 / over_ns as f64;
+    (busy > BUSY).then(|| {
+        format!(
+            "its {} was busy for {} of the time",
+            device.name,
+            percent(busy.min(1.0))
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{group_of, only, sound};
+    use super::*;
+
+    #[test]
+    fn the_slow_host_is_named_with_what_was_busy_on_it() {
+        let slow = |change: fn(&mut Record)| {
+            let record = group_of(3, |rank, part| {
+                if rank == 1 {
+                    part.elapsed_ns *= 2;
+                    change(part);
+                }
+            });
+            only(&check(&record)).to_owned()
+        };
+        let did = "node1 (rank 1) did 50% of what the median host did; ";
+        let text = slow(|part| part.generator_mut().machine.steal_share = Some(0.4));
+        assert_eq!(
+            text,
+            format!("{did}the hypervisor took 40% of its CPU time")
+        );
+        let text = slow(|part| part.generator_mut().machine.busy_share = Some(0.97));
+        assert_eq!(text, format!("{did}its CPUs were busy for 97% of the time"));
+    }
+
+    #[test]
+    fn hosts_that_are_alike_and_one_host_are_no_stragglers() {
+        assert_eq!(check(&group_of(3, |_, _| ())), []);
+        assert_eq!(check(&sound()), []);
+    }
+}

@@ -1,0 +1,114 @@
+//! What a run keeps while it goes on: written by a thread of its own, so that a slow disk holds up
+//! nobody who measures.
+
+use crate::exit::Usage;
+use crate::run::time;
+use crate::tell::say;
+use crate::written::RECORDS;
+use anyhow::Result;
+use clap::{Arg, ArgMatches};
+use host::{Context, SnapshotRule};
+use record::{Record, Store};
+use run::safety::OutputFile;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+
+/// A process that is killed loses no more than this.
+const USUAL_NS: u64 = 10_000_000_000;
+
+/// The argument for tests, which cannot wait for the usual time.
+pub(crate) fn argument() -> Arg {
+    Arg::new("save-every")
+        .long("save-every")
+        .value_name("TIME")
+        .hide(true)
+        .help("How often what was measured so far is written to --records")
+}
+
+/// The thread that writes.
+struct Keeper {
+    rule: SnapshotRule,
+    thread: JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Begins to write to the file of records, where there is one to be and it is a file.
+    fn begin(matches: &ArgMatches, targets: &[PathBuf]) -> Result<Option<Self>> {
+        let Some(path) = matches.get_one::<PathBuf>("records") else {
+            return Ok(None);
+        };
+        // What reads a pipe reads every line.
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            return Ok(None);
+        }
+        let output = OutputFile::new(path, RECORDS).forced(matches.get_flag("force"));
+        let output = output.apart_from(targets);
+        let every_ns = every_ns(matches)?;
+        let (to, receive) = channel();
+        let thread = std::thread::Builder::new()
+            .name("fathom-keeper".into())
+            .spawn(move || keep(&output, &receive))?;
+        Ok(Some(Self {
+            rule: SnapshotRule { every_ns, to },
+            thread,
+        }))
+    }
+
+    /// Waits until everything that was handed over is written: what comes later takes its place.
+    fn end(self) {
+        drop(self.rule);
+        let _what_it_could_not_write_it_has_told = self.thread.join();
+    }
+}
+
+/// Does `work`, which hands over what it has so far.
+pub(crate) fn kept<T>(
+    matches: &ArgMatches,
+    targets: &[PathBuf],
+    context: &Context,
+    work: impl FnOnce(&Context) -> T,
+) -> Result<T> {
+    let Some(keeper) = Keeper::begin(matches, targets)? else {
+        return Ok(work(context));
+    };
+    let telling = Context {
+        snapshots: Some(keeper.rule.clone()),
+        ..context.clone()
+    };
+    let done = work(&telling);
+    drop(telling);
+    keeper.end();
+    Ok(done)
+}
+
+/// How often, as the command line says.
+pub(crate) fn every_ns(matches: &ArgMatches) -> Result<u64> {
+    let every_ns = time(matches, "save-every")?.map_or(USUAL_NS, |time| time.0);
+    if every_ns < 10_000_000 {
+        return Err(Usage("--save-every must be at least 10ms".into()).into());
+    }
+    Ok(every_ns)
+}
+
+fn keep(output: &OutputFile, receive: &Receiver<Record>) {
+    let mut store = None;
+    for record in receive {
+        let written = match &mut store {
+            Some(store) => Store::append(store, &record).map_err(anyhow::Error::from),
+            None => open(output).and_then(|open| Ok(store.insert(open).append(&record)?)),
+        };
+        if let Err(error) = written {
+            // The record at the end says whether it can be kept; the run goes on.
+            say(&format!(
+                "warning: what was measured so far is not kept: {error:#}"
+            ));
+            return;
+        }
+    }
+}
+
+fn open(output: &OutputFile) -> Result<Store> {
+    let file = output.open_to_append()?;
+    Ok(Store::on(file, output.path()).with_options(crate::typing::typed))
+}

@@ -1,0 +1,89 @@
+//! What is left of a run that is killed.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use record::{Record, Status, read_records};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn fathom(dir: &Path, arguments: &str) -> Command {
+    let mut out = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    out.args(arguments.split_whitespace()).current_dir(dir);
+    out.stdout(Stdio::null()).stderr(Stdio::null());
+    out
+}
+
+fn lines(dir: &Path) -> usize {
+    let text = std::fs::read_to_string(dir.join("r.jsonl")).unwrap_or_default();
+    text.matches('\n').count()
+}
+
+fn records(dir: &Path) -> Vec<Record> {
+    let read = read_records(&dir.join("r.jsonl")).unwrap();
+    assert!(read.damaged.is_empty());
+    read.records
+}
+
+/// Runs until so many lines are written, and is killed.
+fn killed(dir: &Path, arguments: &str, least: usize) {
+    let mut child = fathom(dir, arguments).spawn().unwrap();
+    while lines(dir) < least {
+        assert_eq!(child.try_wait().unwrap(), None, "{arguments}");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+const LONG: &str =
+    "run x --engine null --file-size 1G --no-live --records r.jsonl --save-every 200ms";
+
+#[test]
+fn what_was_measured_until_a_run_was_killed_is_its_record_and_says_that_it_is_incomplete() {
+    let dir = tempfile::tempdir().unwrap();
+    killed(dir.path(), &format!("{LONG} --duration 10min"), 3);
+    let found = records(dir.path());
+    assert_eq!(found.len(), 1, "each line took the place of the one before");
+    let record = &found[0];
+    assert_eq!(
+        (record.outcome.status, record.outcome.exit_code),
+        (Status::Incomplete, 5)
+    );
+    assert!(record.operations.count() > 0 && record.elapsed_ns >= 200_000_000);
+    let report = fathom(dir.path(), "report r.jsonl")
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(
+        report.contains("had not ended when this was written"),
+        "{report}"
+    );
+
+    // The next run appends its own.
+    let status = fathom(dir.path(), &format!("{LONG} --duration 500ms")).status();
+    assert!(status.unwrap().success());
+    let found = records(dir.path());
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[1].outcome.status, Status::Ok);
+    assert!(!found[1].series.is_empty() && !found[1].workers.is_empty());
+}
+
+#[test]
+fn a_run_that_does_not_say_how_long_it_takes_is_kept_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    killed(
+        dir.path(),
+        &format!("{LONG} --total-bytes 1125899906842624"),
+        1,
+    );
+    assert!(records(dir.path())[0].operations.count() > 0);
+}
+
+#[test]
+fn a_short_run_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let status = fathom(dir.path(), &format!("{LONG} --duration 100ms")).status();
+    assert!(status.unwrap().success());
+    assert_eq!(lines(dir.path()), 1);
+}

@@ -1,0 +1,317 @@
+//! Up to a thousand ranks in one process on virtual time: clocks that are days apart and drift, ways
+//! that are slow in one direction, messages and ranks that are lost.
+
+use crate::{Act, GroupMember, GroupTiming, MemberEnd, MemberInput, Message};
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::random::split_mix;
+
+/// The true time at which all are there: late enough that no clock shows less than nothing.
+const BEGIN: u64 = 2_000_000_000_000_000;
+const MS: u64 = 1_000_000;
+const DAY: i128 = 86_400_000_000_000;
+/// What each rank works.
+const WORK_NS: u64 = 2_500 * MS;
+/// By then all must have ended: clocks, eight proposals, the work, and the patience of all.
+const LONGEST: u64 = 90_000 * MS;
+
+/// What messages and clocks meet.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    seed: u64,
+    /// The least and the most that a message takes; each way of each pair has a delay of its own
+    /// beside.
+    delay_ns: (u64, u64),
+    lost_per_mille: u64,
+    drift_ppm: u64,
+}
+
+const CALM: Weather = Weather {
+    seed: 1,
+    delay_ns: (5_000, 40_000),
+    lost_per_mille: 0,
+    drift_ppm: 100,
+};
+
+struct Host {
+    member: GroupMember,
+    offset: i128,
+    ppm: i128,
+    /// It dies when it has been told so much.
+    dies_after: Option<u64>,
+    told: u64,
+    wake: Option<u64>,
+    finished: bool,
+    /// When it began, by true time, and how well it said it knew.
+    began: Option<(u64, u64)>,
+    ending: Option<MemberEnd>,
+}
+
+impl Host {
+    fn shows(&self, truth: u64) -> u64 {
+        let truth = i128::from(truth);
+        u64::try_from(truth + truth * self.ppm / 1_000_000 + self.offset).unwrap()
+    }
+
+    /// The first true moment at which its clock shows at least this.
+    fn moment(&self, own: u64) -> u64 {
+        let guess = (i128::from(own) - self.offset) * 1_000_000 / (1_000_000 + self.ppm);
+        let mut truth = u64::try_from(guess - 2).unwrap();
+        while self.shows(truth) < own {
+            truth += 1;
+        }
+        truth
+    }
+
+    fn is_dead(&self) -> bool {
+        self.dies_after.is_some_and(|after| self.told >= after)
+    }
+}
+
+/// What happens at a true moment: by its time, then in the order in which it came to be known.
+type Event = Reverse<(u64, u64, u32, Happening)>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Wake,
+    Finished,
+    /// The message with this number, from this rank.
+    Arrived(u32, usize),
+}
+
+struct World {
+    hosts: Vec<Host>,
+    weather: Weather,
+    events: BinaryHeap<Event>,
+    messages: Vec<Option<Message>>,
+    drawn: u64,
+    now: u64,
+}
+
+impl World {
+    fn new(size: u32, weather: Weather, dies: &[(u32, u64)]) -> Self {
+        let mut world = Self {
+            hosts: Vec::new(),
+            weather,
+            events: BinaryHeap::new(),
+            messages: Vec::new(),
+            drawn: 0,
+            now: BEGIN,
+        };
+        for rank in 0..size {
+            let offset = i128::from(world.draw(20_000)) * DAY / 1000 - 10 * DAY;
+            let ppm =
+                i128::from(world.draw(2 * weather.drift_ppm + 1)) - i128::from(weather.drift_ppm);
+            // Not all processes are there at once.
+            let there = BEGIN + world.draw(300 * MS);
+            let mut host = Host {
+                member: GroupMember::new(rank, size, GroupTiming::default(), 0),
+                offset,
+                ppm,
+                dies_after: dies
+                    .iter()
+                    .find(|(of, _)| *of == rank)
+                    .map(|(_, after)| *after),
+                told: 0,
+                wake: Some(there),
+                finished: false,
+                began: None,
+                ending: None,
+            };
+            host.member = GroupMember::new(rank, size, GroupTiming::default(), host.shows(there));
+            world.hosts.push(host);
+            world.happens(there, rank, Happening::Wake);
+        }
+        world
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.drawn += 1;
+        split_mix(split_mix(self.weather.seed) ^ self.drawn) % below.max(1)
+    }
+
+    fn happens(&mut self, at: u64, rank: u32, what: Happening) {
+        self.drawn += 1;
+        self.events.push(Reverse((at, self.drawn, rank, what)));
+    }
+
+    fn run(mut self) -> Self {
+        while let Some(Reverse((at, _, rank, what))) = self.events.pop() {
+            self.now = at;
+            if at > BEGIN + LONGEST {
+                break;
+            }
+            let host = &mut self.hosts[rank as usize];
+            let input = match what {
+                Happening::Wake if host.wake == Some(at) => MemberInput::Wake,
+                Happening::Wake => continue,
+                Happening::Finished => {
+                    host.finished = !host.is_dead();
+                    MemberInput::Finished {
+                        part: u64::from(rank) + 100,
+                    }
+                }
+                Happening::Arrived(from, number) => {
+                    let message = self.messages[number].take().unwrap();
+                    MemberInput::From(from, message)
+                }
+            };
+            if host.is_dead() || host.ending.is_some() {
+                continue;
+            }
+            host.told += 1;
+            let mut acts = Vec::new();
+            let now = host.shows(at);
+            host.member.on(now, input, &mut acts);
+            acts.into_iter().for_each(|act| self.act(rank, act));
+        }
+        self
+    }
+
+    fn act(&mut self, rank: u32, act: Act) {
+        let now = self.now;
+        let host = &mut self.hosts[rank as usize];
+        match act {
+            Act::Send(to, message) => {
+                if self.draw(1000) < self.weather.lost_per_mille {
+                    return;
+                }
+                let (least, most) = self.weather.delay_ns;
+                let way = split_mix(self.weather.seed ^ (u64::from(rank) << 32) ^ u64::from(to));
+                let own = way % (most - least + 1);
+                let delay = least + own + self.draw(most - least + 1);
+                self.messages.push(Some(message));
+                let number = self.messages.len() - 1;
+                self.happens(now + delay, to, Happening::Arrived(rank, number));
+            }
+            Act::WakeAt(own) => {
+                let at = host.moment(own).max(now + 1);
+                host.wake = Some(at);
+                self.happens(at, rank, Happening::Wake);
+            }
+            Act::Begin { at, bound_ns } => {
+                let truth = host.moment(at);
+                assert!(
+                    truth >= now && host.began.is_none(),
+                    "rank {rank} began twice or late"
+                );
+                host.began = Some((truth, bound_ns));
+                self.happens(truth + WORK_NS, rank, Happening::Finished);
+            }
+            Act::End(ending) => host.ending = Some(ending),
+        }
+    }
+
+    /// Whatever happened: all who live have ended, nobody says that all is well where something is
+    /// lost, and every rank began as near to the root as it says.
+    fn holds(&self) {
+        for (host, rank) in self.hosts.iter().zip(0..) {
+            assert!(
+                host.ending.is_some() || host.is_dead(),
+                "rank {rank} hangs: {:?}",
+                self.weather
+            );
+            if let Some(MemberEnd::Complete { parts }) = &host.ending {
+                assert!(
+                    self.hosts.iter().all(|host| host.finished),
+                    "{:?}",
+                    self.weather
+                );
+                let all: Vec<u64> = (100..100 + self.hosts.len() as u64).collect();
+                assert!(rank > 0 || *parts == all, "{parts:?}");
+            }
+        }
+        let root = &self.hosts[0];
+        let Some((root_began, _)) = root.began else {
+            return;
+        };
+        for (began, bound_ns) in self.hosts.iter().filter_map(|host| host.began) {
+            let error = root.shows(began).abs_diff(root.shows(root_began));
+            // Clocks show whole nanoseconds.
+            assert!(
+                error <= bound_ns + 3,
+                "{error} beyond {bound_ns} in {:?}",
+                self.weather
+            );
+        }
+    }
+}
+
+#[test]
+fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
+    for size in [1, 2, 3, 8, 65, 1000] {
+        let world = World::new(size, CALM, &[]).run();
+        world.holds();
+        for host in &world.hosts {
+            assert!(
+                matches!(host.ending, Some(MemberEnd::Complete { .. })),
+                "{size}: {:?}",
+                host.ending
+            );
+            let (_, bound_ns) = host.began.unwrap();
+            assert!(bound_ns < MS, "{bound_ns} of {size}");
+        }
+    }
+}
+
+#[test]
+fn whichever_rank_dies_at_whichever_step_all_others_end_and_say_so() {
+    // Clocks are known at the first answer, so that there are few steps.
+    let near = Weather {
+        delay_ns: (1_000, 10_000),
+        ..CALM
+    };
+    let sound = World::new(4, near, &[]).run();
+    for (host, rank) in sound.hosts.iter().zip(0..) {
+        for step in 0..host.told {
+            let world = World::new(4, near, &[(rank, step)]).run();
+            world.holds();
+            let others = world
+                .hosts
+                .iter()
+                .zip(0..)
+                .filter(|(_, other)| *other != rank);
+            for (other, _) in others.filter(|_| !world.hosts[rank as usize].finished) {
+                let Some(MemberEnd::Lost(lost)) = &other.ending else {
+                    panic!("rank {rank} died after {step} and {:?}", other.ending);
+                };
+                assert!(lost.contains(&rank) || lost.contains(&0), "{lost:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_start_that_messages_cannot_reach_in_time_is_proposed_again_with_more_lead() {
+    // Slower than the first lead.
+    let slow = Weather {
+        delay_ns: (60 * MS, 90 * MS),
+        ..CALM
+    };
+    let world = World::new(5, slow, &[]).run();
+    world.holds();
+    let ended = world.hosts.iter().map(|host| &host.ending);
+    assert!(
+        ended
+            .clone()
+            .all(|ending| matches!(ending, Some(MemberEnd::Complete { .. })))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn it_always_ends_and_never_well_with_a_loss(
+        seed in any::<u64>(),
+        size in 1_u32..14,
+        least in 1_000_u64..3 * MS,
+        more in 1_u64..40 * MS,
+        lost_per_mille in prop_oneof![Just(0_u64), 0_u64..400],
+        drift_ppm in 0_u64..=100,
+        dies in prop::collection::vec((0_u32..14, 0_u64..1500), 0..3),
+    ) {
+        let weather = Weather { seed, delay_ns: (least, least + more), lost_per_mille, drift_ppm };
+        World::new(size, weather, &dies).run().holds();
+    }
+}
