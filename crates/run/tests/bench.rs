@@ -42,6 +42,8 @@ pub(crate) fn context() -> Context {
         calibration: Calibration::default(),
         interval_ns: 1_000_000_000,
         target: None,
+        common_start: None,
+        snapshots: None,
     }
 }
 
