@@ -118,7 +118,6 @@ enum Stage {
 #[derive(Debug)]
 pub struct GroupMember {
     pub(crate) rank: u32,
-    pub(crate) size: u32,
     pub(crate) timing: GroupTiming,
     stage: Stage,
     /// When it began to be there.
@@ -138,7 +137,6 @@ impl GroupMember {
     pub fn new(rank: u32, size: u32, timing: GroupTiming, now: u64) -> Self {
         Self {
             rank,
-            size,
             timing,
             stage: Stage::Before,
             since: now,
