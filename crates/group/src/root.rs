@@ -35,7 +35,7 @@ pub(crate) struct Root {
 }
 
 /// What comes of a look at the book.
-pub(crate) struct Step {
+pub(crate) struct RootStep {
     /// The root's own part begins at this time.
     pub(crate) begin: Option<u64>,
     pub(crate) ending: Option<MemberEnd>,
@@ -94,7 +94,7 @@ impl Root {
         (0_u32..).zip(&self.ranks).skip(1)
     }
 
-    pub(crate) fn go_on(&mut self, now: u64, timing: &GroupTiming, out: &mut Vec<Act>) -> Step {
+    pub(crate) fn go_on(&mut self, now: u64, timing: &GroupTiming, out: &mut Vec<Act>) -> RootStep {
         self.find_lost(now, timing, out);
         let mut begin = None;
         match self.phase {
@@ -131,7 +131,7 @@ impl Root {
             Phase::Ending { .. } => {}
         }
         self.tell(now, timing, out);
-        Step {
+        RootStep {
             begin,
             ending: self.ending(now, timing),
             wake: self.wake(timing),
