@@ -4,6 +4,7 @@ use crate::Finding;
 use record::{Operations, Record};
 use units::Percent;
 
+mod always;
 mod bytes_and_blocks;
 mod clock_drift;
 mod compressible_data;
@@ -62,9 +63,10 @@ mod volatile_writes;
 mod warm_up_in_data;
 mod working_set;
 
+pub use always::is_always;
 pub use percentile_from_few_samples::SHOWN_PERCENTILES;
 use record::percentile_has_support;
-pub use rule::{Rule, explain, rules};
+pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.

@@ -22,7 +22,9 @@ mod underway;
 
 use record::figures;
 
-pub use audit::{Located, Rule, SHOWN_PERCENTILES, audit, explain, rules, self_check};
+pub use audit::{
+    Located, Rule, SHOWN_PERCENTILES, audit, explain, is_always, rules, self_check, title,
+};
 pub use compare::{
     ArmComparison, ArmStanding, ArmsComparison, Comparison, ControlCheck, Disagreement,
     HeldThreshold, Interrupted, LoneRow, NoExperiment, Question, RowComparison, Sensitivity,

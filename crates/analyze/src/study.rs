@@ -23,6 +23,7 @@ mod drift;
 mod facts;
 mod figure;
 mod findings;
+mod geometric_mean;
 mod hosts;
 mod loads;
 mod options;
@@ -180,6 +181,8 @@ pub struct GroupedFinding {
     pub example: Option<usize>,
     /// How many records were audited.
     pub of: usize,
+    /// Whether it holds of the whole way of measuring: [`crate::is_always`].
+    pub is_always: bool,
 }
 
 /// A record that does not count.

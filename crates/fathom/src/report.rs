@@ -5,7 +5,7 @@ use crate::exit::Usage;
 use crate::metric::AskedOfRecords;
 use crate::records;
 use crate::tell::{findings_argument, layout, tell};
-use crate::written::{self, STUDY, force};
+use crate::written::{self, CARD, STUDY, force};
 use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
@@ -22,6 +22,7 @@ Examples:
   fathom report profile.jsonl
   fathom report laptop.jsonl server.jsonl -o study.html -o study.md
   fathom report experiment.jsonl --baseline main --metric p99 -o study.json
+  fathom report profile.jsonl --card card.png
 
 An arm is what the plan of an experiment calls one; records of no plan are an arm a file. A file that exists is written
 anew only if it is a report; --force overrides that.";
@@ -33,6 +34,8 @@ enum Form {
     Markdown,
     Csv,
     Json,
+    Svg,
+    Png,
 }
 
 pub(crate) fn command() -> Command {
@@ -49,6 +52,14 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: text on a terminal, Markdown in a pipe]"),
         )
+        .arg(
+            Arg::new("card")
+                .long("card")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the answer as a picture of 1200 × 630 there: .svg or .png; may be repeated"),
+        )
         .arg(Arg::new("baseline").long("baseline").value_name("NAME").help("The arm that the others are compared with"))
         .args(crate::metric::arguments())
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
@@ -63,26 +74,37 @@ pub(crate) fn command() -> Command {
         .arg(force())
 }
 
+/// What is written, each where nothing else stands.
+fn files(
+    matches: &ArgMatches,
+    inputs: &[&PathBuf],
+    outputs: &[(&PathBuf, Form)],
+) -> Result<Vec<OutputFile>> {
+    let file = |(path, form): &(&PathBuf, Form)| {
+        let form = match form {
+            Form::Svg | Form::Png => CARD,
+            Form::Html | Form::Markdown | Form::Csv | Form::Json => STUDY,
+        };
+        OutputFile::new(path, form).forced(matches.get_flag("force"))
+    };
+    for (path, _) in outputs {
+        let inputs = inputs.iter().map(|input| input.as_path());
+        written::check_is_no_input(path, inputs, "one of the records")?;
+    }
+    let files: Vec<OutputFile> = outputs.iter().map(file).collect();
+    check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
+    files.iter().try_for_each(OutputFile::check)?;
+    Ok(files)
+}
+
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let inputs: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
-    let outputs: Vec<(&PathBuf, Form)> = matches
-        .get_many::<PathBuf>("output")
-        .into_iter()
-        .flatten()
-        .map(|file| Ok((file, form(file)?)))
-        .collect::<Result<_>>()?;
-    let file = |path: &Path| OutputFile::new(path, STUDY).forced(matches.get_flag("force"));
-    for (path, _) in &outputs {
-        written::check_is_no_input(
-            path,
-            inputs.iter().map(|input| input.as_path()),
-            "one of the records",
-        )?;
-    }
-    let files: Vec<OutputFile> = outputs.iter().map(|(path, _)| file(path)).collect();
-    check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
-    files.iter().try_for_each(OutputFile::check)?;
+    let named = |key: &str| matches.get_many::<PathBuf>(key).into_iter().flatten();
+    let reports = named("output").map(|file| Ok((file, form(file)?)));
+    let cards = named("card").map(|file| Ok((file, form_of_card(file)?)));
+    let outputs: Vec<(&PathBuf, Form)> = reports.chain(cards).collect::<Result<_>>()?;
+    let files = files(matches, &inputs, &outputs)?;
     let mut options = options(matches)?;
     let records = read(&inputs, &mut options.labels)?;
     let asked = AskedOfRecords {
@@ -100,7 +122,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     for (file, (_, form)) in files.iter().zip(&outputs) {
         crate::written::write(file, &written(*form, &found))?;
     }
-    if outputs.is_empty() {
+    if files.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.
         let is_read = std::io::stdout().is_terminal();
         let text = match is_read {
@@ -112,20 +134,37 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     Ok(0)
 }
 
-fn written(form: Form, study: &Study) -> String {
-    match form {
+fn written(form: Form, study: &Study) -> Vec<u8> {
+    let text = match form {
         Form::Html => report::html(study),
         Form::Markdown => report::study_markdown(study),
         Form::Csv => report::study_csv(study),
         Form::Json => report::study_json(study) + "\n",
+        Form::Svg => report::card_svg(study),
+        Form::Png => return report::card_png(study),
+    };
+    text.into_bytes()
+}
+
+fn ending(file: &Path) -> Option<String> {
+    let ending = file.extension()?;
+    Some(ending.to_string_lossy().to_ascii_lowercase())
+}
+
+fn form_of_card(file: &Path) -> Result<Form> {
+    match ending(file).as_deref() {
+        Some("svg") => Ok(Form::Svg),
+        Some("png") => Ok(Form::Png),
+        Some(_) | None => Err(Usage(format!(
+            "{}: the ending says the form of a card: .svg or .png",
+            file.display()
+        ))
+        .into()),
     }
 }
 
 fn form(file: &Path) -> Result<Form> {
-    let ending = file
-        .extension()
-        .map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    match ending.as_deref() {
+    match ending(file).as_deref() {
         Some("html" | "htm") => Ok(Form::Html),
         Some("md" | "markdown") => Ok(Form::Markdown),
         Some("csv") => Ok(Form::Csv),

@@ -56,6 +56,14 @@ pub(crate) const STUDY: OutputForm = OutputForm {
     name: "a report",
     is_form_of: |file| Ok(report::is_study(&whole(file)?)),
 };
+pub(crate) const CARD: OutputForm = OutputForm {
+    name: "a card",
+    is_form_of: |file| {
+        let mut bytes = Vec::new();
+        file.take(1 << 10).read_to_end(&mut bytes)?;
+        Ok(report::is_card(&bytes))
+    },
+};
 /// A table that `fathom export` made.
 pub(crate) const EXPORT: OutputForm = OutputForm {
     name: "a table that Fathom exported",
@@ -143,9 +151,9 @@ pub(crate) fn check_is_no_input<'a>(
 }
 
 /// Writes a whole result.
-pub(crate) fn write(output: &OutputFile, text: &str) -> Result<()> {
+pub(crate) fn write(output: &OutputFile, text: impl AsRef<[u8]>) -> Result<()> {
     let mut file = output.open()?;
-    file.write_all(text.as_bytes())
+    file.write_all(text.as_ref())
         .with_context(|| format!("cannot write {}", output.path().display()))
 }
 

@@ -5,16 +5,20 @@
 //! differ, and a text where they do not. What a form has no room for it leaves out; none adds
 //! anything.
 
+use crate::verdicts::{sign, told as told_verdict};
 use crate::words::{counted, some};
-use analyze::{Fact, GroupedFinding, Severity, Study, StudyRow};
+use analyze::{Fact, Severity, Study, StudyRow};
 use record::Quantity;
+use stats::Verdict;
 
 mod answer;
 mod arrivals;
 mod bounds;
+mod card;
 #[cfg(test)]
 pub(crate) mod example;
 mod facts;
+mod findings;
 mod hosts;
 mod intervals;
 mod loads;
@@ -26,10 +30,12 @@ mod sides;
 mod table;
 
 pub(crate) use answer::said_text;
-pub(crate) use bounds::{bounds_text, why as why_range};
+pub(crate) use bounds::{bounds_text, ends, why as why_range};
+pub(crate) use card::{Card, CardCell};
 pub(crate) use facts::{agreeing, differing, told};
+pub(crate) use findings::{FindingLine, Findings};
 pub(crate) use hosts::HOSTS;
-pub(crate) use intervals::plotted;
+pub(crate) use intervals::{forest_lines, plotted};
 pub(crate) use method::level_method;
 pub(crate) use numbers::{LEVELS, RUNS};
 pub(crate) use table::{CellValue, Column, Label, Table, TableLine};
@@ -41,6 +47,7 @@ pub(crate) struct Document<'s> {
     /// From how many records it is.
     pub(crate) lead: String,
     pub(crate) answer: Conclusion,
+    pub(crate) findings: Findings<'s>,
     pub(crate) sections: Vec<Section<'s>>,
 }
 
@@ -57,9 +64,24 @@ pub(crate) struct Sentence {
     pub(crate) arms: Vec<usize>,
     /// Stands after their names.
     pub(crate) scope: &'static str,
-    /// Of a verdict.
-    pub(crate) sign: Option<&'static str>,
+    pub(crate) verdict: Option<VerdictMark>,
     pub(crate) text: String,
+}
+
+/// How a verdict is told at a glance: a sign and a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VerdictMark {
+    pub(crate) sign: &'static str,
+    pub(crate) word: &'static str,
+}
+
+impl VerdictMark {
+    pub(crate) fn of(verdict: &Verdict) -> Self {
+        Self {
+            sign: sign(verdict),
+            word: told_verdict(verdict),
+        }
+    }
 }
 
 /// Whether numbers can be believed, and the most important reason why not.
@@ -104,6 +126,7 @@ pub(crate) enum Block<'s> {
     Belief,
     Table(Table<'s>),
     Plot(Plot),
+    Card(Card),
     /// The signs of the arms in plots.
     Keys,
     /// The shades of a map.
@@ -112,7 +135,7 @@ pub(crate) enum Block<'s> {
     Circumstances(&'s [Fact]),
     /// The options of a row.
     Options(usize, Breadth),
-    Findings(&'s [GroupedFinding]),
+    Findings,
 }
 
 /// A plot with what is said below it.
@@ -122,6 +145,8 @@ pub(crate) struct Plot {
     pub(crate) row: Option<usize>,
     pub(crate) arm: Option<usize>,
     pub(crate) quantity: Option<Quantity>,
+    /// What is drawn with the sign of an arm and is none: rows over each other.
+    pub(crate) legend: Vec<(usize, String)>,
     /// Each of an arm, or of all.
     pub(crate) notes: Vec<(Option<usize>, String)>,
 }
@@ -176,10 +201,12 @@ impl<'s> Block<'s> {
             | Self::Verdicts(_)
             | Self::Belief
             | Self::Circumstances(_)
-            | Self::Findings(_) => Breadth::Screen,
+            | Self::Findings => Breadth::Screen,
             Self::Table(table) => table.room,
             Self::Options(_, room) => *room,
-            Self::Explanation(_) | Self::Plot(_) | Self::Keys | Self::Scale => Breadth::Browser,
+            Self::Explanation(_) | Self::Plot(_) | Self::Card(_) | Self::Keys | Self::Scale => {
+                Breadth::Browser
+            }
         }
     }
 }
@@ -195,13 +222,13 @@ impl Document<'_> {
 /// Puts a study into its document, for a form that has so much room: pictures are drawn for those
 /// that show them.
 pub(crate) fn document(study: &Study, room: Breadth) -> Document<'_> {
-    let (answer, mut sections) = answer::answer(study, room);
+    let found = Findings::of(study);
+    let (answer, mut sections) = answer::answer(study, &found, room);
     sections.extend(rows::section(study, room));
     if room == Breadth::Browser {
         sections.extend(plots::sections(study));
     }
-    let findings = vec![Block::Findings(&study.findings)];
-    sections.push(Section::new("findings", "Findings", findings));
+    sections.push(Section::new("findings", "Findings", vec![Block::Findings]));
     sections.push(method::section(study));
     if !study.environments.is_empty() {
         let blocks = vec![Block::Circumstances(&study.environments)];
@@ -212,6 +239,7 @@ pub(crate) fn document(study: &Study, room: Breadth) -> Document<'_> {
         title: title(study),
         lead: format!("{}.{}", from(study), measured(study)),
         answer,
+        findings: found,
         sections,
     }
 }
@@ -261,22 +289,4 @@ pub(crate) fn names(study: &Study, arms: &[usize]) -> String {
         .map(|arm| study.arms[*arm].name.clone())
         .collect();
     some(&names)
-}
-
-/// Which records a finding is about.
-pub(crate) fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
-    let example = finding.example?;
-    let row = study.rows.iter().find_map(|row| {
-        let arm = row.cells.iter().position(|cell| {
-            cell.as_ref()
-                .is_some_and(|cell| cell.records.contains(&example))
-        })?;
-        let arm = Some(&study.arms[arm].name).filter(|_| study.arms.len() > 1);
-        Some(arm.map_or_else(|| row.name.clone(), |arm| format!("{} of {arm}", row.name)))
-    });
-    let name = row.unwrap_or_else(|| format!("record {}", example + 1));
-    Some(match finding.records.len() {
-        0 | 1 => name,
-        n => format!("{n} of {} records, such as {name}", finding.of),
-    })
 }

@@ -6,18 +6,20 @@
 //! source. All text of records is foreign text and is escaped. The script hides and shows what is
 //! there; it formats no number, so that a number reads the same with and without it.
 
+mod card;
 mod facts;
+mod findings;
 mod live;
 mod tables;
 
 pub use live::{LIVE_POLICY, LivePage, LivePart, live_file, live_now, live_study};
 
 use crate::document::{
-    Block, Breadth, Conclusion, Document, Plot, Section, Sentence, document, plotted, whose,
+    Block, Breadth, Conclusion, Document, Plot, Section, Sentence, VerdictMark, document, plotted,
 };
 use crate::plot::{LEVELS, key};
-use crate::words::{counted, share};
-use analyze::{GroupedFinding, Severity, Study};
+use crate::words::share;
+use analyze::{Severity, Study};
 use maud::{Markup, PreEscaped, html};
 use record::{Quantity, Role};
 
@@ -132,7 +134,7 @@ fn section(document: &Document<'_>, section: &Section<'_>) -> Markup {
             @for part in &section.parts {
                 @let is_bare = part.blocks.iter().all(|block| matches!(block, Block::Options(..)));
                 article id=(part.id) class=[is_bare.then_some("bare")] data-row=[part.row] data-name=(part.title) {
-                    h3 { (name(&part.title)) }
+                    h3 { (name(&part.title)) @if let Some(row) = part.row { (mark(document, row)) } }
                     (blocks(document, &part.blocks))
                 }
             }
@@ -154,7 +156,8 @@ fn blocks(document: &Document<'_>, blocks: &[Block<'_>]) -> Markup {
         | Block::Scale
         | Block::Circumstances(_)
         | Block::Options(..)
-        | Block::Findings(_) => None,
+        | Block::Card(_)
+        | Block::Findings => None,
     };
     html! {
         @for group in blocks.chunk_by(|a, b| kind(a).is_some() && kind(a) == kind(b)) {
@@ -174,13 +177,14 @@ fn block(document: &Document<'_>, block: &Block<'_>) -> Markup {
         Block::Items(items) => html! { ul { @for text in items { li { (text) } } } },
         Block::Verdicts(said) => verdicts(study, said),
         Block::Belief => belief(&document.answer),
-        Block::Table(of) => tables::titled(study, of),
+        Block::Table(of) => tables::titled(document, of),
         Block::Plot(of) => plot(study, of),
         Block::Keys => keys(study),
         Block::Scale => scale(),
         Block::Circumstances(facts) => facts::circumstances(study, facts),
         Block::Options(row, _) => facts::options(study, &study.rows[*row].workload),
-        Block::Findings(found) => findings(study, found),
+        Block::Card(of) => card::card(of),
+        Block::Findings => findings::findings(&document.findings),
     }
 }
 
@@ -190,7 +194,7 @@ fn verdicts(study: &Study, said: &[Sentence]) -> Markup {
             @for said in said {
                 @let only = match said.arms.as_slice() { [arm] => Some(*arm), _ => None };
                 li data-arm=[only] {
-                    @if let Some(sign) = said.sign { span class="sign" { (sign) } " " }
+                    @if let Some(mark) = said.verdict { (pill(mark)) " " }
                     @for (index, arm) in said.arms.iter().enumerate() {
                         @if index > 0 { ", " }
                         (name(&study.arms[*arm].name))
@@ -200,6 +204,22 @@ fn verdicts(study: &Study, said: &[Sentence]) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// A verdict at a glance: colour, sign and word, so that none of them is needed.
+fn pill(mark: VerdictMark) -> Markup {
+    html! { span class={ "pill " (verdict_class(mark)) } { (mark.sign) " " (mark.word) } }
+}
+
+/// The class that has the colour of a verdict.
+fn verdict_class(mark: VerdictMark) -> &'static str {
+    match mark.word {
+        "faster" => "better",
+        "slower" => "worse",
+        "equivalent" => "same",
+        "no verdict" => "none",
+        _ => "open",
     }
 }
 
@@ -267,6 +287,11 @@ fn plot(study: &Study, plot: &Plot) -> Markup {
     html! {
         figure data-row=[plot.row] data-arm=[plot.arm] data-metric=[plot.quantity.as_ref().map(id)] {
             figcaption { (name(&plot.caption)) }
+            @if !plot.legend.is_empty() {
+                ul class="keys" {
+                    @for (sign, text) in &plot.legend { li { (PreEscaped(key(*sign))) " " (name(text)) } }
+                }
+            }
             (PreEscaped(&plot.svg))
             @if plot.notes.len() > 2 {
                 details { summary { (plot.notes.len()) " notes" } (notes) }
@@ -283,44 +308,22 @@ fn severity_sign(severity: Severity) -> &'static str {
     }
 }
 
-fn findings(study: &Study, findings: &[GroupedFinding]) -> Markup {
-    let count = |severity: Severity| {
-        let of = findings
-            .iter()
-            .filter(|finding| finding.severity == severity);
-        of.count()
-    };
+/// The mark of what must be known of a row before its numbers are quoted.
+fn mark(document: &Document<'_>, row: usize) -> Markup {
     html! {
-        @if findings.is_empty() {
-            p { "No audit rule found anything." }
-        } @else {
-            p {
-                (count(Severity::Invalid)) " invalid, "
-                (counted(count(Severity::Warning), "warning")) ", "
-                (counted(count(Severity::Note), "note")) "."
-            }
-            ul class="findings" {
-                @for finding in findings {
-                    li class=(finding.severity) {
-                        b { (severity_sign(finding.severity)) " " (finding.severity) } " "
-                        code { (finding.rule) } " " (finding.message) "."
-                        br;
-                        small {
-                            @if let Some(whose) = whose(study, finding) { (name(&whose)) ". " }
-                            (capital(&finding.advice)) "."
-                        }
-                    }
-                }
-            }
+        @if let Some(severity) = document.findings.mark(row) {
+            " " (mark_of(severity))
         }
     }
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+/// The sign of a severity as a link to the findings.
+fn mark_of(severity: Severity) -> Markup {
+    html! {
+        a class={ "mark " (severity) } href="#findings" title={ (severity) ": see the findings" } {
+            (severity_sign(severity))
+        }
+    }
 }
 
 #[cfg(test)]

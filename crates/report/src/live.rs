@@ -109,6 +109,7 @@ impl LiveState {
                 row: None,
                 arm: None,
                 quantity: None,
+                legend: Vec::new(),
                 notes: Vec::new(),
             })
         }));

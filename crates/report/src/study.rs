@@ -142,6 +142,7 @@ mod tests {
         Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
 
         - after over all rows: Faster by 9.9 % [9.9 to 10.1], 16 blocks.
+        - after: +10.0 % [+9.8, +10.1] in the geometric mean of 2 rows.
 
         ## Can it be believed?
 
@@ -200,6 +201,7 @@ mod tests {
         - n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not independent and are never counted as n.
         - Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval); intervals are of 95 % for one look at one figure.
         - The interval of a level is of these runs in this time. A device that slows down for minutes, or a noisy neighbour, may give another level outside it.
+        - Geometric mean: in every pass the mean over rows of the logarithms of the ratios, each row with the same weight; its interval is over passes (Fleming and Wallace, CACM 29(3), 1986).
         - A verdict rests on the differences within blocks, in logarithms of ratios; where an experiment may stop at a look, its interval is as wide as looking requires. Differences below 5.0 % do not matter. Nothing is dropped as an outlier, corrected for drift, or sorted by result.
         - Latency counts from the intended start of an operation. Percentiles are of one run each, from histograms whose buckets are at most 0.8 % wide, and never averaged over operations of several; one with fewer than ten operations above it is not shown. A maximum is the largest of all blocks.
         - All this is of these machines in these sessions: another device, fill, temperature or kernel may differ by more than any interval here.
@@ -226,6 +228,7 @@ mod tests {
 
         Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
         after over all rows: Faster by 9.9 % [9.9 to 10.1], 16 blocks.
+        after: +10.0 % [+9.8, +10.1] in the geometric mean of 2 rows.
 
         Can it be believed? With reservations: the hypervisor took 3% of this machine's CPU time (16 of 32
           records, such as MIX 70/30 of before).
@@ -264,6 +267,8 @@ mod tests {
           intervals are of 95 % for one look at one figure.
         The interval of a level is of these runs in this time. A device that slows down for minutes, or a
           noisy neighbour, may give another level outside it.
+        Geometric mean: in every pass the mean over rows of the logarithms of the ratios, each row with the
+          same weight; its interval is over passes (Fleming and Wallace, CACM 29(3), 1986).
         A verdict rests on the differences within blocks, in logarithms of ratios; where an experiment may
           stop at a look, its interval is as wide as looking requires. Differences below 5.0 % do not
           matter. Nothing is dropped as an outlier, corrected for drift, or sorted by result.

@@ -16,7 +16,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Rate times mean latency is how many users were waiting at a time. It is divided by the
 users (or by threads times depth where a think time was asked for); below 20 % is found.
 Of users that were allocated those count that ran: iterations a second times their mean
-duration. Where only a p95 is known it stands for the mean, as an upper bound.
+duration. Where only a p95 is known it stands for the mean, as an upper bound. Pauses
+that belong to the scenario, and not to who ran it, are a note: nobody was misled. No
+rate of such a load is compared.
 23.2 requests of 11.5 ms a second are 0.27 of 50 users: the other 49.7 were in the
 script's sleep. The target could have done ten times as much, so the rate says nothing
 about it, and two targets with the same sleep give the same rate.
@@ -50,24 +52,37 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let Some(load) = waiting_users(record).filter(|load| load.share() < LEAST_SHARE) else {
         return Vec::new();
     };
-    let (severity, who) = if load.of_users {
-        (Severity::Invalid, "users")
-    } else {
-        (Severity::Warning, "workers")
+    let is_by_design = load.of_users && pauses_by_design(record);
+    let (severity, who) = match load.of_users {
+        true if is_by_design => (Severity::Note, "users"),
+        true => (Severity::Invalid, "users"),
+        false => (Severity::Warning, "workers"),
     };
     let of = if load.of.fract() == 0.0 {
         load.of.to_string()
     } else {
         format!("{:.1}", load.of)
     };
+    let meaning = if is_by_design {
+        "the scenario has them pause, so that the rate is that of their pauses and the latencies are of a target that is hardly used"
+    } else {
+        "the rate is that of the pauses between operations"
+    };
     let message = format!(
-        "{}{:.2} of {of} {who} were waiting for the target at a time ({}): the rate is that of the pauses between operations",
+        "{}{:.2} of {of} {who} were waiting for the target at a time ({}): {meaning}",
         load.at_most(),
         load.at_a_time,
         percent(load.share())
     );
     let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
     vec![RULE.finding(severity, message, advice)]
+}
+
+/// Whether the users sleep because their scenario says so, and not because somebody asked for it:
+/// the record tells the pauses of each operation.
+fn pauses_by_design(record: &Record) -> bool {
+    let mut options = record.effective.keys();
+    options.any(|key| key.ends_with(".sleep")) && !record.asked.contains_key("think-time")
 }
 
 /// Of a closed loop of users, or of workers that pause.
@@ -166,6 +181,17 @@ mod tests {
             )
         );
         assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn a_scenario_that_pauses_does_not_accuse_itself_and_who_asks_for_pauses_is_told() {
+        let mut record = upload(11.5e6);
+        set(&mut record, "put.sleep", "500ms");
+        let found = check(&record);
+        assert!(only(&found).contains("the scenario has them pause"));
+        assert_eq!(found[0].severity, Severity::Note);
+        record.asked.insert("think-time".into(), "500ms".into());
+        assert_eq!(check(&record)[0].severity, Severity::Invalid);
     }
 
     #[test]

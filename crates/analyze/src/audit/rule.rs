@@ -185,6 +185,13 @@ pub fn explain(rule: &str) -> Option<&'static str> {
         .map(|known| known.text)
 }
 
+/// What the rule with this name says in a few words.
+#[must_use]
+pub fn title(rule: &str) -> Option<&'static str> {
+    let known = rules().iter().find(|known| known.id == rule);
+    known.map(|known| known.title)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,9 @@ const ANSWERED: [&str; 5] = [
 /// Also answered where options were declared to be what is compared.
 const ANSWERED_BY_FACTORS: &str = "size_mix";
 
+/// Of users that mostly sleep: what a scenario may do and no comparison can use.
+const PAUSES: &str = "pacing_bound";
+
 /// Why numbers of which nobody says what is better have no verdict.
 pub(super) fn undirected(metric: &Quantity) -> Option<Reason> {
     (metric.better() == Preference::Unsaid).then(|| {
@@ -32,6 +35,13 @@ pub(super) fn findings(mut out: Vec<Located>, question: &Question) -> Vec<Locate
     let is_answered = |rule: &str| {
         ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty()
     };
+    // Two targets with the same pauses give the same rate, whoever asked for the pauses.
+    for Located { finding, .. } in &mut out {
+        if finding.rule == PAUSES && finding.severity == Severity::Note {
+            finding.severity = Severity::Invalid;
+        }
+    }
+    out.sort_by_key(|located| (located.finding.severity, located.record));
     out.retain(|located| {
         located.finding.severity < Severity::Note && !is_answered(located.finding.rule)
     });

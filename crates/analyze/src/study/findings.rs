@@ -1,7 +1,7 @@
 //! What the audit finds, one entry a rule.
 
 use super::GroupedFinding;
-use crate::Located;
+use crate::{Located, is_always};
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,7 @@ pub(super) fn grouped(found: Vec<Located>, records: &[Record]) -> Vec<GroupedFin
     let mut by_rule: BTreeMap<&'static str, GroupedFinding> = BTreeMap::new();
     // An audit lists the gravest first, so the first of a rule speaks for it.
     for Located { record, finding } in found {
+        let is_always = is_always(&finding, record);
         let group = by_rule.entry(finding.rule).or_insert_with(|| {
             order.push(finding.rule);
             GroupedFinding {
@@ -23,6 +24,7 @@ pub(super) fn grouped(found: Vec<Located>, records: &[Record]) -> Vec<GroupedFin
                 names: BTreeSet::new(),
                 example: record,
                 of: records.len(),
+                is_always,
             }
         });
         group.records.extend(record);

@@ -2,10 +2,11 @@
 
 use super::rows::{ALL, leading_kind};
 use super::{
-    Belief, Block, Breadth, Conclusion, Plot, Section, Sentence, arrivals, intervals, names, whose,
+    Belief, Block, Breadth, Conclusion, FindingLine, Findings, Plot, Section, Sentence,
+    VerdictMark, arrivals, card, intervals, names,
 };
-use crate::comparison::{percent, sentence};
-use crate::verdicts::{sign, told};
+use crate::comparison::{percent, sentence, shown};
+use crate::verdicts::told;
 use crate::words::counted;
 use analyze::{
     Cell, Fact, Figure, RowComparison, Severity, Study, StudyRow, is_aside, is_told_apart,
@@ -17,22 +18,28 @@ use units::lossless::f64_to_u64_saturating;
 const FEW: usize = 4;
 
 /// The answer, and the sections that tell it.
-pub(super) fn answer(study: &Study, room: Breadth) -> (Conclusion, Vec<Section<'_>>) {
+pub(super) fn answer<'s>(
+    study: &'s Study,
+    found: &Findings<'s>,
+    room: Breadth,
+) -> (Conclusion, Vec<Section<'s>>) {
     let answer = Conclusion {
         question: question(study),
         said: said(study),
-        belief: belief(study),
+        belief: belief(study, found),
     };
     let mut blocks = vec![
         Block::Text(answer.question.clone()),
         Block::Verdicts(answer.said.clone()),
     ];
     if room == Breadth::Browser {
-        blocks.extend(picture(study).map(Block::Plot));
+        blocks.extend(picture(study, found));
     }
+    let always = found.as_always().map(Block::Text);
+    let believed = std::iter::once(Block::Belief).chain(always).collect();
     let sections = vec![
         Section::new("answer", "Answer", blocks),
-        Section::new("belief", "Can it be believed?", vec![Block::Belief]),
+        Section::new("belief", "Can it be believed?", believed),
     ];
     (answer, sections)
 }
@@ -61,7 +68,7 @@ fn said(study: &Study) -> Vec<Sentence> {
     let plain = |text: String| Sentence {
         arms: Vec::new(),
         scope: "",
-        sign: None,
+        verdict: None,
         text,
     };
     if study.rows.is_empty() {
@@ -73,11 +80,14 @@ fn said(study: &Study) -> Vec<Sentence> {
             .into_iter()
             .collect(),
         scope: "",
-        sign: None,
+        verdict: None,
         text: arrivals::knee_text(curve),
     });
     let mut out: Vec<Sentence> = match study.baseline {
-        Some(_) => over_all_rows(study),
+        Some(_) => over_all_rows(study)
+            .into_iter()
+            .chain(means(study))
+            .collect(),
         None if study.rows.iter().all(|row| row.is_step) => Vec::new(),
         None => levels(study).into_iter().map(plain).collect(),
     };
@@ -99,7 +109,7 @@ fn over_all_rows(study: &Study) -> Vec<Sentence> {
         return vec![Sentence {
             arms: Vec::new(),
             scope: "",
-            sign: found.map(|found| sign(&found.verdict)).next(),
+            verdict: found.map(|found| VerdictMark::of(&found.verdict)).next(),
             text: format!("Of every comparison: {only}"),
         }];
     }
@@ -109,6 +119,23 @@ fn over_all_rows(study: &Study) -> Vec<Sentence> {
     (0..study.arms.len())
         .filter_map(|arm| tally(study, arm))
         .collect()
+}
+
+/// What every arm changes in all rows together, each with the same weight.
+fn means(study: &Study) -> impl Iterator<Item = Sentence> {
+    (0..study.arms.len()).filter_map(|arm| {
+        let mean = study.geometric_mean(arm)?;
+        Some(Sentence {
+            arms: vec![arm],
+            scope: "",
+            verdict: None,
+            text: format!(
+                "{} in the geometric mean of {}.",
+                shown(&mean),
+                counted(study.rows.len(), "row")
+            ),
+        })
+    })
 }
 
 /// Verdicts against the baseline, arms with one verdict together.
@@ -128,7 +155,7 @@ pub(super) fn verdicts(
             None => out.push(Sentence {
                 arms: vec![arm],
                 scope,
-                sign: Some(sign(&comparison.verdict)),
+                verdict: Some(VerdictMark::of(&comparison.verdict)),
                 text,
             }),
         }
@@ -170,7 +197,7 @@ fn tally(study: &Study, arm: usize) -> Option<Sentence> {
     (of > 0).then(|| Sentence {
         arms: vec![arm],
         scope: "",
-        sign: None,
+        verdict: None,
         text: format!("{} of {}.", texts.join(", "), counted(of, "row")),
     })
 }
@@ -180,7 +207,7 @@ type Shown<'s> = (&'s StudyRow, &'s Cell, &'s str);
 
 /// The kinds of operations of every row of the only arm, or of each row the leading one; the steps
 /// of a search are told by its knee.
-fn shown(study: &Study, is_whole: bool) -> Vec<Shown<'_>> {
+fn kinds_of_rows(study: &Study, is_whole: bool) -> Vec<Shown<'_>> {
     // Where the device itself was asked, what memory answered is not told first.
     let is_direct = |row: &&StudyRow| {
         let is_said = |fact: &Fact| fact.key == "direct" && fact.values == [Some("true".into())];
@@ -206,9 +233,9 @@ fn shown(study: &Study, is_whole: bool) -> Vec<Shown<'_>> {
 
 /// What the only arm gives: of a few kinds of operations each, of many the most.
 fn levels(study: &Study) -> Vec<String> {
-    let mut shown = self::shown(study, true);
+    let mut shown = kinds_of_rows(study, true);
     if shown.len() > FEW {
-        shown = self::shown(study, false);
+        shown = kinds_of_rows(study, false);
     }
     if shown.len() <= FEW {
         let text = |(row, cell, kind): &Shown<'_>| {
@@ -227,7 +254,7 @@ fn levels(study: &Study) -> Vec<String> {
         return shown.iter().filter_map(text).collect();
     }
     let mut kinds: Vec<&str> = Vec::new();
-    shown = self::shown(study, true);
+    shown = kinds_of_rows(study, true);
     for (.., kind) in &shown {
         if *kind != ALL && !kinds.contains(kind) {
             kinds.push(kind);
@@ -280,26 +307,29 @@ fn failures(cell: &Cell, kind: &str) -> Option<String> {
 }
 
 /// What was found out about the arms in one picture.
-fn picture(study: &Study) -> Option<Plot> {
-    match study.baseline {
-        Some(_) => intervals::forest(study),
-        // What is said of the knee stands beside it.
-        None => super::plots::arrivals(study)
-            .into_iter()
-            .next()
-            .map(|plot| Plot {
+fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
+    if study.baseline.is_some() {
+        return intervals::forest(study).map(Block::Plot);
+    }
+    let card = card::card(study, found).map(Block::Card);
+    // What is said of the knee stands beside it.
+    let curve = || super::plots::arrivals(study).into_iter().next();
+    let curve = || {
+        curve().map(|plot| {
+            Block::Plot(Plot {
                 notes: Vec::new(),
                 ..plot
-            }),
-    }
+            })
+        })
+    };
+    let parts = || super::plots::parts_of_requests(study).map(Block::Plot);
+    card.or_else(curve).or_else(parts)
 }
 
-fn belief(study: &Study) -> Belief {
-    let gravest = study
-        .findings
-        .first()
-        .filter(|finding| finding.severity != Severity::Note);
-    let Some(finding) = gravest else {
+fn belief(study: &Study, found: &Findings<'_>) -> Belief {
+    let is_grave = |line: &&FindingLine<'_>| line.finding.severity != Severity::Note;
+    let mut grave = found.told().filter(is_grave);
+    let Some(FindingLine { finding, whose, .. }) = grave.next() else {
         let text = if study.figures().any(|figure| figure.bounds.is_some()) {
             "Nothing that the audit looks at speaks against it."
         } else if study.rows.is_empty() {
@@ -312,12 +342,7 @@ fn belief(study: &Study) -> Belief {
             text: text.to_owned(),
         };
     };
-    let others = study
-        .findings
-        .iter()
-        .filter(|other| other.severity != Severity::Note);
-    let others = others.count() - 1;
-    let more = match others {
+    let more = match grave.count() {
         0 => String::new(),
         n => format!(" {} more below.", counted(n, "finding")),
     };
@@ -325,7 +350,8 @@ fn belief(study: &Study) -> Belief {
         Severity::Invalid => "No",
         Severity::Warning | Severity::Note => "With reservations",
     };
-    let whose = whose(study, finding).map_or_else(String::new, |whose| format!(" ({whose})"));
+    let whose = whose.as_ref();
+    let whose = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
     Belief {
         severity: Some(finding.severity),
         text: format!("{word}: {}{whose}.{more}", finding.message),

@@ -29,7 +29,7 @@ pub(crate) fn bounds_text(metric: &Quantity, point: f64, bounds: &Bounds) -> Str
 }
 
 /// The ends of the interval or range of a figure, where they are finite.
-pub(super) fn ends(figure: &Figure) -> Option<(f64, f64)> {
+pub(crate) fn ends(figure: &Figure) -> Option<(f64, f64)> {
     let ends = figure.bounds.as_ref().map(Bounds::ends);
     ends.filter(|(low, high)| low.is_finite() && high.is_finite())
 }

@@ -111,3 +111,57 @@ pub(crate) fn step(rate: f64, slow_ns: u64, holds: bool) -> Record {
     }];
     record
 }
+
+/// Runs of one arm of a profile, six of each row: a name such as `RND4K Q8T1`, what it does, and
+/// whether it is direct.
+pub(crate) fn profile(rows: &[(&str, &str, bool)]) -> Vec<Record> {
+    let mut out = Vec::new();
+    for block in 0..6_u32 {
+        for (number, (name, kind, is_direct)) in (0_u32..).zip(rows) {
+            let is_random = name.starts_with("RND");
+            let bytes = if is_random { 4096 } else { 1 << 20 };
+            let depth = name.split(['Q', 'T']).nth(if is_random { 1 } else { 2 });
+            let count = 1000 + 300 * u64::from(number) + 10 * u64::from(block * 7 % 5);
+            let cache = if *is_direct { "direct" } else { "cached" };
+            let name = format!("{name} {kind} {cache}");
+            let mut record = Record {
+                schema: SCHEMA,
+                id: format!("{number}-{block}"),
+                kind: "run".into(),
+                name: name.clone(),
+                started_at: format!("2026-01-01T00:{block:02}:{number:02}.000Z"),
+                elapsed_ns: 1_000_000_000,
+                trial: Some(record::Trial {
+                    plan: "profile".into(),
+                    arm: "disk".into(),
+                    row: name,
+                    block,
+                    slot: block * 100 + number,
+                    row_number: number,
+                    ..record::Trial::default()
+                }),
+                ..Record::default()
+            };
+            record.operations.insert(
+                kind,
+                Operations {
+                    count,
+                    bytes: count * bytes,
+                    latency: of(90_000, count),
+                    ..Operations::default()
+                },
+            );
+            for (key, value) in [
+                ("random", is_random.to_string()),
+                ("block-size", bytes.to_string()),
+                ("queue-depth", depth.unwrap_or("1").to_owned()),
+                ("threads", "1".to_owned()),
+                ("direct", is_direct.to_string()),
+            ] {
+                record.effective.insert(key.into(), value);
+            }
+            out.push(record);
+        }
+    }
+    out
+}

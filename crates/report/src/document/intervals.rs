@@ -8,18 +8,22 @@ use crate::comparison::{percent, shown};
 use crate::plot::{IntervalLine, Reference, ValueUnit, intervals};
 use analyze::{Cell, Study, StudyRow};
 use record::Quantity;
+use stats::Estimate;
+
+/// How the mean over rows comes about.
+pub(super) const MEAN: &str = "Geometric mean: in every pass the mean over rows of the logarithms of the ratios, each row with the same weight; its interval \
+    is over passes (Fleming and Wallace, CACM 29(3), 1986).";
 
 /// Metrics that have an interval plot of their own.
 pub(crate) fn plotted() -> [Quantity; 5] {
     ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named)
 }
 
-/// What every arm changes in every row.
-pub(super) fn forest(study: &Study) -> Option<Plot> {
-    const MOST: usize = 40;
+/// What every arm changes: in all rows together where that is known, and in every row.
+pub(crate) fn forest_lines(study: &Study) -> Vec<IntervalLine> {
     let several_rows = study.rows.len() > 1;
     let several_arms = study.arms.len() > 2;
-    let mut lines = Vec::new();
+    let mut lines = means(study);
     for row in &study.rows {
         for line in change_lines(study, row) {
             let arm = &line.name;
@@ -31,9 +35,20 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
             lines.push(IntervalLine { name, ..line });
         }
     }
+    lines
+}
+
+/// What every arm changes in every row.
+pub(super) fn forest(study: &Study) -> Option<Plot> {
+    const MOST: usize = 40;
+    let mut lines = forest_lines(study);
+    let is_mean_known = (0..study.arms.len()).any(|arm| study.geometric_mean(arm).is_some());
     let of = lines.len();
     lines.truncate(MOST);
     let mut notes = vec![(None, shaded(study))];
+    if is_mean_known {
+        notes.push((None, MEAN.to_owned()));
+    }
     if of > MOST {
         notes.push((None, format!("The first {MOST} of {of} changes.")));
     }
@@ -49,8 +64,34 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
         row: None,
         arm: None,
         quantity: None,
+        legend: Vec::new(),
         notes,
     })
+}
+
+/// The geometric mean over rows of every arm that has one.
+fn means(study: &Study) -> Vec<IntervalLine> {
+    let several = study.arms.len() > 2;
+    let line = |arm: usize| {
+        let mean = study.geometric_mean(arm)?;
+        let name = match several {
+            true => format!("All rows, geometric mean: {}", study.arms[arm].name),
+            false => "All rows, geometric mean".to_owned(),
+        };
+        Some(changed(arm, name, &mean))
+    };
+    (0..study.arms.len()).filter_map(line).collect()
+}
+
+fn changed(arm: usize, name: String, effect: &Estimate) -> IntervalLine {
+    let ends = (effect.low.exp_m1(), effect.high.exp_m1());
+    IntervalLine {
+        arm,
+        name,
+        point: effect.point.exp_m1(),
+        interval: Some(ends).filter(|(low, high)| low.is_finite() && high.is_finite()),
+        text: shown(effect),
+    }
 }
 
 fn shaded(study: &Study) -> String {
@@ -60,14 +101,7 @@ fn shaded(study: &Study) -> String {
 fn change_lines(study: &Study, row: &StudyRow) -> Vec<IntervalLine> {
     let line = |(arm, comparison): (usize, &Option<analyze::RowComparison>)| {
         let effect = comparison.as_ref()?.effect.as_ref()?;
-        let ends = (effect.low.exp_m1(), effect.high.exp_m1());
-        Some(IntervalLine {
-            arm,
-            name: study.arms[arm].name.clone(),
-            point: effect.point.exp_m1(),
-            interval: Some(ends).filter(|(low, high)| low.is_finite() && high.is_finite()),
-            text: shown(effect),
-        })
+        Some(changed(arm, study.arms[arm].name.clone(), effect))
     };
     row.comparisons
         .iter()

@@ -1,6 +1,6 @@
 //! How the numbers came about, what they cannot show, and what was left out.
 
-use super::{Block, Section, bounds};
+use super::{Block, Section, bounds, intervals};
 use crate::comparison::percent;
 use analyze::Study;
 use stats::Method;
@@ -41,6 +41,9 @@ fn sentences(study: &Study) -> Vec<String> {
         ));
     }
     out.extend(bounds::method(study));
+    if (0..study.arms.len()).any(|arm| study.geometric_mean(arm).is_some()) {
+        out.push(intervals::MEAN.to_owned());
+    }
     if study.baseline.is_some() {
         out.push(format!(
             "A verdict rests on the differences within blocks, in logarithms of ratios; where an experiment may stop at a look, its interval is as wide as looking \

@@ -46,7 +46,10 @@ pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
             "Latency distributions",
             LATENCY,
             keys(),
-            by_row(study, latencies),
+            match study.arms.len() {
+                1 => latencies_of_rows(study),
+                _ => by_row(study, latencies),
+            },
         ),
         plots(
             "series",
@@ -119,6 +122,7 @@ pub(super) fn framed(study: &Study, row: usize, arm: Option<usize>, svg: String)
         row: Some(row),
         arm,
         quantity: None,
+        legend: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -152,6 +156,47 @@ fn latencies(study: &Study, index: usize) -> Vec<Plot> {
     };
     let kinds = row.operations.iter().filter(|kind| *kind != ALL);
     kinds.filter_map(plot).collect()
+}
+
+/// Of one arm the rows over each other, a plot a kind of operation.
+fn latencies_of_rows(study: &Study) -> Vec<Plot> {
+    const MOST: usize = 8;
+    let mut kinds: Vec<&String> = Vec::new();
+    for kind in study.rows.iter().flat_map(|row| &row.operations) {
+        if kind != ALL && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let of_kind = |kind: &String| {
+        let lines = study.rows.iter().filter_map(|row| {
+            let latency = row.cells.first()?.as_ref()?.latencies.get(kind)?;
+            Some((row.name.clone(), latency))
+        });
+        let lines: Vec<_> = lines.collect();
+        let plot = |lines: &[(String, &record::Histogram)]| over_each_other(kind, lines);
+        lines.chunks(MOST).filter_map(plot).collect::<Vec<Plot>>()
+    };
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
+fn over_each_other(kind: &str, rows: &[(String, &record::Histogram)]) -> Option<Plot> {
+    let line = |(sign, (name, latency)): (usize, &(String, &'_ record::Histogram))| LatencyLine {
+        arm: sign,
+        name: name.clone(),
+        latency,
+    };
+    let lines: Vec<LatencyLine<'_>> = rows.iter().enumerate().map(line).collect();
+    let names = lines.iter().map(|line| (line.arm, line.name.clone()));
+    let label = format!("Latency by percentile of {kind} operations, row by row");
+    Some(Plot {
+        caption: kind.to_owned(),
+        svg: plot::latency(&label, &lines)?,
+        row: None,
+        arm: None,
+        quantity: None,
+        legend: names.collect(),
+        notes: Vec::new(),
+    })
 }
 
 fn rates(study: &Study, index: usize) -> Option<Plot> {
@@ -238,6 +283,7 @@ fn depths(study: &Study) -> Vec<Plot> {
                 row: None,
                 arm: None,
                 quantity: None,
+                legend: Vec::new(),
                 notes: Vec::new(),
             })
         };
@@ -284,6 +330,48 @@ fn depth_lines(study: &Study, curves: &[&Curve], metric: &Quantity) -> Vec<Depth
         .collect()
 }
 
+/// Where the time of a request goes, of the only arm of a load.
+pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
+    const MOST: usize = 9;
+    let is_told = |row: &&StudyRow| row.is_load && !row.is_step;
+    let row = study.rows.iter().find(is_told)?;
+    let cell = row.cells.first()?.as_ref()?;
+    let times = |kind: &str, part: &str| {
+        let of = |name: &str| cell.of_load(kind, &Quantity::named(&format!("{part}.{name}")));
+        let [p50, p95] = ["p50", "p95"].map(|name| of(name)?.point);
+        Some((p50?, p95?))
+    };
+    let mut lines: Vec<plot::IntervalLine> = Vec::new();
+    for kind in row.operations.iter().filter(|kind| *kind != ALL) {
+        for part in ["sending", "waiting", "receiving"] {
+            let Some((p50, p95)) = times(kind, part) else {
+                continue;
+            };
+            let [middle, tail] = [p50, p95].map(|ns| ValueUnit::Time.text(ns));
+            lines.push(plot::IntervalLine {
+                arm: 0,
+                name: format!("{kind}: {part}"),
+                point: p50,
+                interval: Some((p50, p95)),
+                text: format!("p50 {middle}, p95 {tail}"),
+            });
+        }
+    }
+    lines.truncate(MOST);
+    let label = format!("Where the time of a request of {} goes", row.name);
+    let reference = plot::Reference::default();
+    let svg = plot::intervals(&label, "", ValueUnit::Time, &lines, &reference)?;
+    Some(Plot {
+        caption: "Where the time of a request goes: from the median to the p95".to_owned(),
+        svg,
+        row: None,
+        arm: None,
+        quantity: None,
+        legend: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
 /// Latency by arrival rate, a plot a scenario.
 pub(super) fn arrivals(study: &Study) -> Vec<Plot> {
     let mut scenarios: Vec<&str> = study
@@ -310,6 +398,7 @@ pub(super) fn arrivals(study: &Study) -> Vec<Plot> {
             row: None,
             arm: None,
             quantity: None,
+            legend: Vec::new(),
             notes: of()
                 .map(|curve| (Some(curve.arm), curves::knee_text(curve)))
                 .collect(),

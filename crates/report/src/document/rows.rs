@@ -3,11 +3,10 @@
 
 use super::answer::{only_verdict, verdicts};
 use super::{
-    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, bounds, hosts, intervals,
-    loads, numbers,
+    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, VerdictMark, bounds,
+    hosts, intervals, loads, numbers,
 };
 use crate::comparison::{drift_lines, shown};
-use crate::verdicts::{sign, told};
 use crate::words::some;
 use analyze::{Cell, Figure, Study, StudyRow, is_told_apart};
 use record::Quantity;
@@ -176,7 +175,8 @@ fn changes(study: &Study) -> Table<'_> {
         .iter()
         .flat_map(|row| row.comparisons.iter().flatten());
     let signs: BTreeSet<String> = verdicts
-        .map(|found| format!("{} {}", sign(&found.verdict), told(&found.verdict)))
+        .map(|found| VerdictMark::of(&found.verdict))
+        .map(|mark| format!("{} {}", mark.sign, mark.word))
         .collect();
     let signs: Vec<String> = signs.into_iter().collect();
     out.notes.push(format!(
@@ -196,8 +196,8 @@ fn change<'s>(study: &'s Study, row: &'s StudyRow, arm: usize) -> CellValue<'s> 
     let changed = || {
         let comparison = row.comparisons[arm].as_ref()?;
         let effect = comparison.effect.as_ref()?;
-        let text = format!("{} {}", sign(&comparison.verdict), shown(effect));
-        Some(CellValue::Text(text))
+        let mark = VerdictMark::of(&comparison.verdict);
+        Some(CellValue::Judged(mark, shown(effect)))
     };
     changed().or_else(level).unwrap_or(CellValue::Nothing)
 }

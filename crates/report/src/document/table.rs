@@ -1,10 +1,11 @@
 //! Tables whose columns are quantities, or arms.
 
-use super::{Breadth, bounds_text};
+use super::{Breadth, VerdictMark, bounds_text};
 use crate::words::NOTHING;
 use analyze::{Figure, Study};
 use record::{ErrorCount, Quantity, ThresholdResult};
 use units::ValueUnit;
+use units::lossless::u64_to_f64;
 
 /// A table whose columns are quantities, or arms.
 pub(crate) struct Table<'s> {
@@ -68,6 +69,8 @@ pub(crate) enum CellValue<'s> {
     /// A number of things, exactly.
     Count(u64),
     Text(String),
+    /// A change with its verdict.
+    Judged(VerdictMark, String),
     /// What was asked for and did not come.
     Missed(String),
     Nothing,
@@ -214,6 +217,7 @@ impl CellValue<'_> {
             Self::Number(value, unit) => unit.text(*value),
             Self::Count(n) => n.to_string(),
             Self::Text(text) | Self::Missed(text) => text.clone(),
+            Self::Judged(mark, text) => format!("{} {text}", mark.sign),
             Self::Nothing => NOTHING.to_owned(),
         }
     }
@@ -227,6 +231,20 @@ impl CellValue<'_> {
         Some(bounds_text(&figure.metric, point, bounds))
     }
 
+    /// What it is sorted by; a text is sorted as it reads.
+    pub(crate) fn order(&self) -> Option<f64> {
+        let value = match self {
+            Self::Figure(figure) => figure.point,
+            Self::OfRun(_, value) | Self::Number(value, _) => Some(*value),
+            Self::Failed(error) => Some(u64_to_f64(error.count)),
+            Self::Count(n) => Some(u64_to_f64(*n)),
+            Self::Held(_) | Self::Text(_) | Self::Judged(..) | Self::Missed(_) | Self::Nothing => {
+                None
+            }
+        };
+        value.filter(|value| value.is_finite())
+    }
+
     /// What its reader must know of it.
     pub(crate) fn note(&self) -> Option<&str> {
         match self {
@@ -237,6 +255,7 @@ impl CellValue<'_> {
             | Self::Number(..)
             | Self::Count(_)
             | Self::Text(_)
+            | Self::Judged(..)
             | Self::Missed(_)
             | Self::Nothing => None,
         }

@@ -5,6 +5,7 @@ use super::name;
 use crate::words::counted;
 use analyze::{Fact, Study};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 
 pub(super) fn circumstances(study: &Study, facts: &[Fact]) -> Markup {
     let (differing, same): (Vec<&Fact>, Vec<&Fact>) = facts.iter().partition(|fact| fact.differs);
@@ -34,11 +35,20 @@ pub(super) fn circumstances(study: &Study, facts: &[Fact]) -> Markup {
     }
 }
 
-/// Options of a row: those that differ by arm, and the others in one line.
+/// Options of a row: those that differ by arm, and in one line those that are not as they are when
+/// nobody sets them.
 pub(super) fn options(study: &Study, facts: &[Fact]) -> Markup {
     let several = study.arms.len() > 1;
     let (differing, same): (Vec<&Fact>, Vec<&Fact>) =
         facts.iter().partition(|fact| fact.differs && several);
+    let usual: BTreeMap<&str, String> = workload::settings::shown(&workload::Workload::default())
+        .into_iter()
+        .collect();
+    let is_usual = |fact: &&Fact| {
+        let value = fact.values.iter().flatten().next();
+        value.is_some() && value == usual.get(fact.key.as_str())
+    };
+    let (usual, chosen): (Vec<&Fact>, Vec<&Fact>) = same.into_iter().partition(is_usual);
     html! {
         details {
             summary {
@@ -47,10 +57,11 @@ pub(super) fn options(study: &Study, facts: &[Fact]) -> Markup {
             }
             @if !differing.is_empty() { (by_arm(study, &differing)) }
             p {
-                @for (index, fact) in same.into_iter().enumerate() {
+                @for (index, fact) in chosen.into_iter().enumerate() {
                     @if index > 0 { ", " }
                     code { (fact.key) " " (fact.values.iter().flatten().next().map_or("", String::as_str)) }
                 }
+                @if !usual.is_empty() { "; " (counted(usual.len(), "other")) " as usual" }
             }
         }
     }

@@ -8,7 +8,8 @@
   // What the reader chose: parts of a page that is still written are exchanged under it.
   const chosen = { filter: '', without: new Set(), metric: null, folded: null };
   const listen = (type, of, then, capture) => document.addEventListener(type, event => {
-    if (event.target.matches && event.target.matches(of)) then(event.target, event);
+    const found = event.target.closest && event.target.closest(of);
+    if (found) then(found, event);
   }, capture);
 
   const folds = () => all('.plots > details');
@@ -46,6 +47,32 @@
   };
   listen('change', 'input[name="metric"]', radio => { chosen.metric = radio.value; metric(radio.value); });
 
+  // The rows of a table by a column: the order of the page, then descending, then ascending.
+  const orders = ['none', 'descending', 'ascending'];
+  const value = (tr, column) => {
+    const td = tr.cells[column];
+    return td.dataset.value === undefined ? td.textContent.trim().toLowerCase() : Number(td.dataset.value);
+  };
+  const sort = th => {
+    const next = orders[(orders.indexOf(th.getAttribute('aria-sort')) + 1) % orders.length];
+    const body = th.closest('table').tBodies[0];
+    const rows = [...body.rows];
+    rows.forEach((tr, place) => { if (!tr.dataset.place) tr.dataset.place = place; });
+    const way = next === 'ascending' ? 1 : -1;
+    const column = th.cellIndex;
+    const compare = (a, b) => {
+      const [x, y] = [value(a, column), value(b, column)];
+      if (typeof x !== typeof y) return typeof x === 'number' ? -1 : 1;
+      return way * (typeof x === 'number' ? x - y : x.localeCompare(y));
+    };
+    rows.sort((a, b) => (next === 'none' ? 0 : compare(a, b)) || a.dataset.place - b.dataset.place);
+    body.append(...rows);
+    all('th[aria-sort]', th.parentNode).forEach(other => other.setAttribute('aria-sort', 'none'));
+    th.setAttribute('aria-sort', next);
+  };
+  listen('click', 'th[aria-sort]', sort);
+  listen('keydown', 'th[aria-sort]', (th, event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); sort(th); } });
+
   const themes = ['auto', 'light', 'dark'];
   const sayTheme = () => { if (one('theme')) one('theme').textContent = `Theme: ${root.dataset.theme || 'auto'}`; };
   listen('click', '#theme', () => {
@@ -54,7 +81,7 @@
     sayTheme();
   });
 
-  const cell = td => [...td.childNodes].map(n => n.textContent.trim()).filter(Boolean).join(' ').replace(/\s+/g, ' ').replace(/\|/g, '\\|');
+  const cell = td => [...td.childNodes].filter(n => n.nodeName !== 'SUP').map(n => n.textContent.trim()).filter(Boolean).join(' ').replace(/\s+/g, ' ').replace(/\|/g, '\\|');
   const markdown = table => {
     const lines = all('tr:not(.gone)', table).map(tr => [...tr.cells].filter(td => !td.matches('.gone')).map(cell));
     const rule = lines[0].map(() => '---');
@@ -82,6 +109,11 @@
       one('filter').value = chosen.filter;
     }
     all('.copy').forEach(button => { button.hidden = false; });
+    all('main table[id] thead th').forEach(th => {
+      if (th.closest('table').tBodies[0].rows.length < 3 || th.hasAttribute('aria-sort')) return;
+      th.setAttribute('aria-sort', 'none');
+      th.tabIndex = 0;
+    });
     filter();
     all('input[name="arm"]').forEach(box => { box.checked = !chosen.without.has(box.value); arm(box); });
     const radios = all('input[name="metric"]');

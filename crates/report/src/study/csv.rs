@@ -79,6 +79,7 @@ fn run_cells(study: &Study, line: &TableLine<'_>, said: &CellValue<'_>) -> Vec<S
         | CellValue::Number(..)
         | CellValue::Count(_)
         | CellValue::Text(_)
+        | CellValue::Judged(..)
         | CellValue::Missed(_)
         | CellValue::Nothing => (said.text(), "", f64::NAN, run),
     };

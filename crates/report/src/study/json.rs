@@ -27,7 +27,7 @@ pub fn study_json(study: &Study) -> String {
         .findings
         .iter()
         .map(|f| {
-            json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of })
+            json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of, "always": f.is_always })
         })
         .collect();
     let left_out: Vec<Value> = study

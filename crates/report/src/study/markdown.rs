@@ -1,9 +1,10 @@
 //! A study as Markdown.
 
 use crate::document::{
-    Block, Breadth, Document, Section, Table, agreeing, differing, document, said_text, told, whose,
+    Block, Breadth, Document, Findings, Section, Table, agreeing, differing, document, said_text,
+    told,
 };
-use analyze::{Fact, GroupedFinding, Study};
+use analyze::{Fact, Study};
 use std::fmt::Write as _;
 
 /// The study as a Markdown document. Text from records is escaped, so that a name cannot become
@@ -57,8 +58,8 @@ fn block(out: &mut String, document: &Document<'_>, block: &Block<'_>) {
                 paragraph(out, &format!("The arms do not do the same: {text}"));
             }
         }
-        Block::Findings(found) => findings(out, study, found),
-        Block::Explanation(_) | Block::Plot(_) | Block::Keys | Block::Scale => {}
+        Block::Findings => findings(out, &document.findings),
+        Block::Explanation(_) | Block::Plot(_) | Block::Card(_) | Block::Keys | Block::Scale => {}
     }
 }
 
@@ -91,16 +92,15 @@ fn circumstances(out: &mut String, study: &Study, facts: &[Fact]) {
     }
 }
 
-fn findings(out: &mut String, study: &Study, findings: &[GroupedFinding]) {
-    if findings.is_empty() {
-        return paragraph(out, "The audit found nothing.");
+fn findings(out: &mut String, found: &Findings<'_>) {
+    if found.told().next().is_none() {
+        return paragraph(out, &found.counts());
     }
     out.push('\n');
-    for finding in findings {
-        let whose = whose(study, finding).map_or_else(
-            || "the records together".to_owned(),
-            |whose| escaped(&whose),
-        );
+    for line in found.told() {
+        let finding = line.finding;
+        let whose = line.whose.as_ref();
+        let whose = whose.map_or_else(|| "the records together".to_owned(), |whose| escaped(whose));
         let _infallible = writeln!(
             out,
             "- {} `{}` ({whose}): {}\n  - {}",

@@ -4,9 +4,10 @@ use super::layout::{TextLayout, UNFOLD};
 use super::page::Page;
 use super::verdict::write_finding;
 use crate::document::{
-    Block, Breadth, Document, Section, agreeing, differing, document, said_text, told, whose,
+    Block, Breadth, Document, FindingLine, Findings, Section, agreeing, differing, document,
+    said_text, told,
 };
-use analyze::{Fact, GroupedFinding, Severity, Study};
+use analyze::{Fact, Severity, Study};
 
 /// The study as text, in lines as wide as the layout says unless a word or a table is wider.
 #[must_use]
@@ -88,8 +89,8 @@ fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &s
             }
         }
         Block::Circumstances(of) => circumstances(page, study, of),
-        Block::Findings(found) => findings(page, study, found),
-        Block::Explanation(_) | Block::Plot(_) | Block::Keys | Block::Scale => {}
+        Block::Findings => findings(page, &document.findings),
+        Block::Explanation(_) | Block::Plot(_) | Block::Card(_) | Block::Keys | Block::Scale => {}
     }
 }
 
@@ -111,16 +112,18 @@ fn circumstances(page: &mut Page, study: &Study, facts: &[Fact]) {
     }
 }
 
-fn findings(page: &mut Page, study: &Study, findings: &[GroupedFinding]) {
-    if findings.is_empty() {
-        page.line("The audit found nothing.");
+fn findings(page: &mut Page, found: &Findings<'_>) {
+    if found.told().next().is_none() {
+        page.line(&found.counts());
     }
-    for finding in findings {
-        let whose = whose(study, finding)
-            .map(|whose| format!(" ({whose})"))
-            .unwrap_or_default();
+    let is_folded = page.layout().folds_findings;
+    let is_shown = |line: &&FindingLine<'_>| !is_folded || !line.finding.is_always;
+    for line in found.lines.iter().filter(is_shown) {
+        let finding = line.finding;
+        let whose = line.whose.as_ref();
+        let whose = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
         let rule = format!("{}[{}]", finding.severity, finding.rule);
-        if page.layout().folds_findings {
+        if is_folded {
             // What is wrong is told before where: it is what fits the line.
             write_finding(page, &rule, &format!("{}{whose}", finding.message), None);
             continue;

@@ -15,7 +15,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 Blocks of each arm and row of a plan (trial.block), or records of each name of an
 imported set. Fewer than six is invalid where a plan or a document compares, a warning
-otherwise. Our own single runs say it of themselves.
+otherwise: of a plan of one arm nothing is compared. Our own single runs say it of
+themselves.
 From six pairs on the exact signed-rank law has a 95 % interval: with 5, even if all
 differences agree, p is 0.0625. One run an arm has no interval: with a run-to-run
 deviation of 15 %, two identical arms differ by more than 10 % in about two cases of
@@ -38,7 +39,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     if is_unsaid(experiment, UnsaidPlace::Block) {
         let message = "the table does not say which slots belong to one block, so none repeats a comparison: no interval is possible";
         let advice = "import it with the column that says it (block=COLUMN), or with an order in which every arm ran once before any ran again; if it has neither, measure again in randomised blocks";
-        return vec![RULE.about(None, experiment.severity(), message.into(), advice)];
+        return vec![RULE.about(None, severity(experiment), message.into(), advice)];
     }
     let cells = cells(&experiment.slots);
     let few: Vec<_> = cells
@@ -64,7 +65,18 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     } else {
         None
     };
-    vec![RULE.about(record, experiment.severity(), message, advice)]
+    vec![RULE.about(record, severity(experiment), message, advice)]
+}
+
+/// A plan of one arm asks for levels, which say themselves that they have no interval.
+fn severity(experiment: &Experiment<'_>) -> Severity {
+    let mut slots = experiment.slots.iter();
+    let is_planned = slots.any(|(_, record)| record.trial.is_some());
+    if is_planned && experiment.arms().len() < 2 {
+        Severity::Warning
+    } else {
+        experiment.severity()
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +101,12 @@ mod tests {
         );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(run_on(check, &blocks(5)).len(), 1);
+    }
+
+    #[test]
+    fn a_plan_of_one_arm_compares_nothing() {
+        let records: Vec<Record> = (0..3).map(|n| placed(sound(), "a", n, n)).collect();
+        assert_eq!(run_on(check, &records)[0].severity, Severity::Warning);
     }
 
     #[test]

@@ -30,12 +30,19 @@ pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let Some((all, severity, arm, row)) = short.iter().min_by_key(|(all, ..)| *all).copied() else {
         return Vec::new();
     };
-    let message = format!(
-        "{} of {} results were measured for too short a time, the shortest, {row} of {arm}, for {} in all",
-        short.len(),
-        cells.len(),
-        Nanos(all)
-    );
+    let message = match severity {
+        // The plan that made them so short is not accused of it.
+        Severity::Note => format!(
+            "measured for {} or longer a result, as its plan has it (the shortest: {row} of {arm})",
+            Nanos(all)
+        ),
+        Severity::Invalid | Severity::Warning => format!(
+            "{} of {} results were measured for too short a time, the shortest, {row} of {arm}, for {} in all",
+            short.len(),
+            cells.len(),
+            Nanos(all)
+        ),
+    };
     vec![RULE.about(None, severity, message, ADVICE)]
 }
 
@@ -66,7 +73,7 @@ mod tests {
         assert_eq!(run_on(check, &slots(10)), []);
         assert_eq!(
             only(&run_on(check, &slots(3))),
-            "1 of 1 results were measured for too short a time, the shortest, row of a, for 3 s in all"
+            "measured for 3 s or longer a result, as its plan has it (the shortest: row of a)"
         );
     }
 }

@@ -1,0 +1,170 @@
+//! Findings as their reader meets them: what is always so in one line, the others a line each with
+//! what stands behind it.
+
+use crate::words::counted;
+use analyze::{GroupedFinding, Severity, Study, StudyRow, title};
+
+/// What an audit found.
+pub(crate) struct Findings<'s> {
+    /// The gravest first; what is always so last.
+    pub(crate) lines: Vec<FindingLine<'s>>,
+}
+
+/// One finding.
+pub(crate) struct FindingLine<'s> {
+    pub(crate) finding: &'s GroupedFinding,
+    /// What is the case, in the words of its rule.
+    pub(crate) headline: &'static str,
+    /// Indices of the rows whose records it is about; none where it is about several records
+    /// together.
+    pub(crate) rows: Vec<usize>,
+    /// Which of the records that is, in words.
+    pub(crate) whose: Option<String>,
+}
+
+impl<'s> Findings<'s> {
+    pub(super) fn of(study: &'s Study) -> Self {
+        let is_always = |finding: &&GroupedFinding| finding.is_always;
+        let (always, told): (Vec<&GroupedFinding>, Vec<_>) =
+            study.findings.iter().partition(is_always);
+        let lines = told.into_iter().chain(always);
+        Self {
+            lines: lines.map(|finding| line(study, finding)).collect(),
+        }
+    }
+
+    /// What speaks of these records and not of all that are measured so.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &FindingLine<'s>> {
+        self.lines.iter().filter(|line| !line.finding.is_always)
+    }
+
+    /// What is always so, in one line.
+    pub(crate) fn as_always(&self) -> Option<String> {
+        let always = self.lines.iter().filter(|line| line.finding.is_always);
+        // Which of the records a message names stands with the findings.
+        let messages = always.map(|line| {
+            let message = line.finding.message.as_str();
+            message.split(" (").next().unwrap_or(message)
+        });
+        let messages: Vec<&str> = messages.collect();
+        (!messages.is_empty()).then(|| format!("As always: {}.", messages.join("; ")))
+    }
+
+    /// How many there are of each severity; whether there is nothing but what is always so.
+    pub(crate) fn counts(&self) -> String {
+        if self.told().next().is_none() {
+            let is_all = self.lines.is_empty();
+            let found = ["The audit found nothing else.", "The audit found nothing."];
+            return found[usize::from(is_all)].to_owned();
+        }
+        let count = |severity: Severity| {
+            let of = self.told().filter(|line| line.finding.severity == severity);
+            of.count()
+        };
+        format!(
+            "{} invalid, {}, {}.",
+            count(Severity::Invalid),
+            counted(count(Severity::Warning), "warning"),
+            counted(count(Severity::Note), "note")
+        )
+    }
+
+    /// The gravest that a number of this row must not be quoted without.
+    pub(crate) fn mark(&self, row: usize) -> Option<Severity> {
+        let about = self.told().filter(|line| line.rows.contains(&row));
+        let severities = about.map(|line| line.finding.severity);
+        severities
+            .min()
+            .filter(|gravest| *gravest != Severity::Note)
+    }
+}
+
+fn line<'s>(study: &'s Study, finding: &'s GroupedFinding) -> FindingLine<'s> {
+    let rows = study.rows.iter().enumerate();
+    let concerned = rows.filter(|(_, row)| concerns(finding, row));
+    FindingLine {
+        finding,
+        headline: title(finding.rule).unwrap_or(finding.rule),
+        rows: concerned.map(|(index, _)| index).collect(),
+        whose: whose(study, finding),
+    }
+}
+
+fn concerns(finding: &GroupedFinding, row: &StudyRow) -> bool {
+    let mut records = row.cells.iter().flatten().flat_map(|cell| &cell.records);
+    records.any(|record| finding.records.binary_search(record).is_ok())
+}
+
+/// Which records a finding is about.
+fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
+    let example = finding.example?;
+    let row = study.rows.iter().find_map(|row| {
+        let arm = row.cells.iter().position(|cell| {
+            cell.as_ref()
+                .is_some_and(|cell| cell.records.contains(&example))
+        })?;
+        let arm = Some(&study.arms[arm].name).filter(|_| study.arms.len() > 1);
+        Some(arm.map_or_else(|| row.name.clone(), |arm| format!("{} of {arm}", row.name)))
+    });
+    let name = row.unwrap_or_else(|| format!("record {}", example + 1));
+    Some(match finding.records.len() {
+        0 | 1 => name,
+        n => format!("{n} of {} records, such as {name}", finding.of),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::example::profile;
+    use crate::example;
+    use analyze::{StudyOptions, study};
+
+    fn of_two_runs() -> Study {
+        let mut second = example::oltp();
+        second.name = "other".into();
+        second.errors.clear();
+        study(&[example::oltp(), second], &StudyOptions::default())
+    }
+
+    #[test]
+    fn what_is_always_so_is_one_line_and_no_finding() {
+        let study = of_two_runs();
+        let found = Findings::of(&study);
+        let line = found.as_always().unwrap();
+        assert_eq!(line, "As always: single observation: no interval.");
+        assert!(
+            found
+                .told()
+                .all(|line| line.finding.rule != "single_observation")
+        );
+        assert_eq!(
+            found.lines.last().map(|line| line.finding.rule),
+            Some("single_observation"),
+            "it is listed behind what was found"
+        );
+    }
+
+    #[test]
+    fn a_row_bears_the_mark_of_the_gravest_that_is_found_of_it() {
+        let rows = [("RND4K Q1T1", "read", true), ("RND4K Q1T1", "write", true)];
+        let mut study = study(&profile(&rows), &StudyOptions::default());
+        study.findings = vec![GroupedFinding {
+            rule: "little_law",
+            severity: Severity::Warning,
+            message: "m".into(),
+            advice: "a".into(),
+            records: study.rows[1].cells[0].as_ref().unwrap().records.clone(),
+            names: std::collections::BTreeSet::new(),
+            example: None,
+            of: 12,
+            is_always: false,
+        }];
+        let found = Findings::of(&study);
+        assert_eq!(found.lines[0].rows, [1]);
+        assert_eq!(
+            (found.mark(0), found.mark(1)),
+            (None, Some(Severity::Warning))
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Findings on a page: a line each, which opens.
+
+use super::{name, severity_sign};
+use crate::document::{FindingLine, Findings};
+use maud::{Markup, html};
+
+pub(super) fn findings(found: &Findings<'_>) -> Markup {
+    let always = || found.lines.iter().filter(|line| line.finding.is_always);
+    html! {
+        p { (found.counts()) }
+        div class="findings" {
+            @for of in found.told() { (line(of)) }
+            @if always().next().is_some() {
+                details class="always" {
+                    summary { "As always" }
+                    @for of in always() { (line(of)) }
+                }
+            }
+        }
+    }
+}
+
+fn line(line: &FindingLine<'_>) -> Markup {
+    let finding = line.finding;
+    html! {
+        details class={ "finding " (finding.severity) } {
+            summary {
+                b { (severity_sign(finding.severity)) " " (finding.severity) } " "
+                span class="headline" { (line.headline) }
+                @if let Some(whose) = &line.whose { " " small { (name(whose)) } }
+            }
+            p { (capital(&finding.message)) "." }
+            p { (capital(&finding.advice)) "." }
+            p class="quiet" { "Rule " code { (finding.rule) } "; " code { "fathom explain " (finding.rule) } " says more." }
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

@@ -1,0 +1,86 @@
+//! A picture of the answer to post somewhere: 1200 × 630, as SVG and as PNG.
+//!
+//! Text is drawn as paths of a font that the binary carries, so that a picture looks the same
+//! wherever it is made and shown; what it says in words stands in its title for those who cannot
+//! see it. Both forms are written from the same list of shapes.
+
+mod canvas;
+mod font;
+mod layout;
+
+use analyze::Study;
+
+/// The answer of a study as SVG.
+#[must_use]
+pub fn card_svg(study: &Study) -> String {
+    layout::layout(study).svg()
+}
+
+/// The answer of a study as PNG.
+#[must_use]
+pub fn card_png(study: &Study) -> Vec<u8> {
+    layout::layout(study).png()
+}
+
+/// Whether a file that begins with these bytes is such a picture.
+#[must_use]
+pub fn is_card(head: &[u8]) -> bool {
+    canvas::is_own(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::example::profile;
+    use analyze::{StudyOptions, study};
+
+    fn of_a_profile() -> Study {
+        let rows = ["SEQ1M Q8T1", "SEQ1M Q1T1", "RND4K Q32T1", "RND4K Q1T1"];
+        let rows: Vec<(&str, &str, bool)> = rows
+            .iter()
+            .flat_map(|row| [(*row, "read", true), (*row, "write", true)])
+            .collect();
+        study(&profile(&rows), &StudyOptions::default())
+    }
+
+    #[test]
+    fn the_picture_has_its_size_and_says_in_words_what_it_shows() {
+        let svg = card_svg(&of_a_profile());
+        assert!(
+            svg.starts_with(r#"<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630""#)
+        );
+        let title = svg
+            .split("<title>")
+            .nth(1)
+            .unwrap()
+            .split("</title>")
+            .next()
+            .unwrap();
+        assert!(
+            title.contains("SEQ1M Q8T1") && title.contains("IOPS"),
+            "{title}"
+        );
+        assert!(!svg.contains("<text"), "no font of the reader's machine");
+        assert!(svg.len() < 200_000, "{}", svg.len());
+        let png = card_png(&of_a_profile());
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((size(16), size(20)), (1200, 630));
+        assert!(is_card(&png) && is_card(svg.as_bytes()) && !is_card(b"\x89PNG\r\n\x1a\n"));
+    }
+
+    #[test]
+    fn the_same_study_gives_the_same_bytes_and_nothing_gives_a_picture() {
+        assert_eq!(card_png(&of_a_profile()), card_png(&of_a_profile()));
+        let nothing = study(&[], &StudyOptions::default());
+        assert!(card_svg(&nothing).contains("No record counts."));
+    }
+
+    #[test]
+    fn a_name_from_a_record_cannot_leave_its_place() {
+        let mut study = of_a_profile();
+        study.arms[0].name = "</title><script>x</script>\u{202e}".repeat(20);
+        let svg = card_svg(&study);
+        assert!(!svg.contains("<script") && !svg.contains('\u{202e}'));
+    }
+}

@@ -1,0 +1,290 @@
+//! Where things stand in the picture.
+
+use super::canvas::{Anchor, Canvas, HEIGHT, Ink, Type, WIDTH};
+use super::font::Weight;
+use crate::document::{
+    Block, Breadth, Card, CardCell, Document, document, forest_lines, said_text,
+};
+use crate::plot::IntervalLine;
+use analyze::{Severity, Study};
+use units::lossless::u64_to_f64;
+
+const PAPER: Ink = [255, 255, 255];
+const INK: Ink = [22, 25, 31];
+const QUIET: Ink = [84, 91, 102];
+const RULE: Ink = [213, 217, 224];
+const TRACK: Ink = [231, 233, 238];
+const BAR: Ink = [64, 149, 197];
+const BAND: Ink = [226, 230, 236];
+const BAD: Ink = [163, 32, 13];
+const WARN: Ink = [122, 75, 0];
+const GOOD: Ink = [10, 107, 61];
+
+const LEFT: f32 = 60.0;
+const RIGHT: f32 = 1140.0;
+/// Where the body begins and ends.
+const TOP: f32 = 176.0;
+const BOTTOM: f32 = 536.0;
+/// Lines that a body has room for.
+const MOST: usize = 7;
+
+fn plain(size: f32, ink: Ink) -> Type {
+    Type {
+        size,
+        weight: Weight::Regular,
+        ink,
+    }
+}
+
+fn bold(size: f32, ink: Ink) -> Type {
+    Type {
+        weight: Weight::SemiBold,
+        ..plain(size, ink)
+    }
+}
+
+/// The answer of a study as shapes.
+pub(super) fn layout(study: &Study) -> Canvas {
+    let document = document(study, Breadth::Browser);
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let card = blocks.filter_map(|block| match block {
+        Block::Card(card) => Some(card),
+        Block::Text(_)
+        | Block::Explanation(_)
+        | Block::Items(_)
+        | Block::Verdicts(_)
+        | Block::Belief
+        | Block::Table(_)
+        | Block::Plot(_)
+        | Block::Keys
+        | Block::Scale
+        | Block::Circumstances(_)
+        | Block::Options(..)
+        | Block::Findings => None,
+    });
+    let card = card.into_iter().next();
+    let lines = forest_lines(study);
+    let mut canvas = Canvas::new(PAPER, &words(&document, card));
+    head(&mut canvas, &document);
+    match card {
+        Some(card) => grid(&mut canvas, card),
+        None if !lines.is_empty() => forest(&mut canvas, study, &lines),
+        None => sentences(&mut canvas, &document),
+    }
+    foot(&mut canvas, &document);
+    canvas
+}
+
+/// What the picture says, for those who cannot see it.
+fn words(document: &Document<'_>, card: Option<&Card>) -> String {
+    let mut out = vec![document.title.clone()];
+    match card {
+        Some(card) => {
+            for line in &card.lines {
+                for (side, cell) in ["read", "write"].iter().zip(&line.cells) {
+                    let cell = cell
+                        .as_ref()
+                        .map(|cell| format!("{} {}", cell.number, cell.unit));
+                    out.extend(cell.map(|text| format!("{} {side} {text}", line.name)));
+                }
+            }
+        }
+        None => out.extend(said(document)),
+    }
+    out.push(document.answer.belief.text.clone());
+    out.join("; ")
+}
+
+fn said(document: &Document<'_>) -> impl Iterator<Item = String> {
+    let said = document.answer.said.iter();
+    said.map(|said| said_text(document.study, said))
+}
+
+fn head(canvas: &mut Canvas, document: &Document<'_>) {
+    let most = RIGHT - LEFT - 170.0;
+    let start = Anchor::Start;
+    canvas.text(&document.title, (LEFT, 78.0), start, most, bold(36.0, INK));
+    canvas.text(
+        &document.lead,
+        (LEFT, 114.0),
+        start,
+        RIGHT - LEFT,
+        plain(21.0, QUIET),
+    );
+    canvas.text("fathom", (RIGHT, 78.0), Anchor::End, 160.0, bold(30.0, BAR));
+    canvas.rectangle([LEFT, 136.0, RIGHT - LEFT, 2.0], RULE);
+}
+
+fn foot(canvas: &mut Canvas, document: &Document<'_>) {
+    let belief = &document.answer.belief;
+    let ink = match belief.severity {
+        Some(Severity::Invalid) => BAD,
+        Some(Severity::Warning) => WARN,
+        Some(Severity::Note) | None => GOOD,
+    };
+    let bottom = u64_to_f64(u64::from(HEIGHT)) as f32;
+    canvas.rectangle(
+        [
+            0.0,
+            bottom - 74.0,
+            u64_to_f64(u64::from(WIDTH)) as f32,
+            74.0,
+        ],
+        TRACK,
+    );
+    canvas.rectangle([0.0, bottom - 74.0, 10.0, 74.0], ink);
+    let text = format!("Can it be believed? {}", belief.text);
+    let look = bold(21.0, ink);
+    canvas.text(
+        &text,
+        (LEFT, bottom - 30.0),
+        Anchor::Start,
+        RIGHT - LEFT,
+        look,
+    );
+}
+
+/// The numbers of a profile.
+fn grid(canvas: &mut Canvas, card: &Card) {
+    const COLUMNS: [f32; 2] = [390.0, 790.0];
+    const WIDE: f32 = 350.0;
+    let scope = if card.is_direct {
+        "Direct I/O"
+    } else {
+        "Through the page cache"
+    };
+    let heads = [(LEFT, scope), (COLUMNS[0], "Read"), (COLUMNS[1], "Write")];
+    for (x, head) in heads {
+        canvas.text(
+            head,
+            (x, TOP - 4.0),
+            Anchor::Start,
+            WIDE,
+            plain(20.0, QUIET),
+        );
+    }
+    let step = (BOTTOM - TOP - 8.0) / u64_to_f64(card.lines.len().max(3) as u64) as f32;
+    let mut top = TOP + 8.0;
+    for line in &card.lines {
+        let y = top + 40.0;
+        canvas.text(&line.name, (LEFT, y), Anchor::Start, 310.0, bold(28.0, INK));
+        canvas.text(
+            &line.what,
+            (LEFT, y + 26.0),
+            Anchor::Start,
+            310.0,
+            plain(17.0, QUIET),
+        );
+        for (x, cell) in COLUMNS.into_iter().zip(&line.cells) {
+            match cell {
+                Some(cell) => number(canvas, cell, (x, y), WIDE),
+                None => {
+                    canvas.text(
+                        "not measured",
+                        (x, y),
+                        Anchor::Start,
+                        WIDE,
+                        plain(20.0, QUIET),
+                    );
+                }
+            }
+        }
+        top += step;
+    }
+}
+
+fn number(canvas: &mut Canvas, cell: &CardCell, (x, y): (f32, f32), wide: f32) {
+    let start = Anchor::Start;
+    let mut end = x + canvas.text(&cell.number, (x, y), start, wide, bold(42.0, INK)) + 10.0;
+    end += canvas.text(&cell.unit, (end, y), start, wide, plain(22.0, INK)) + 12.0;
+    if let Some(severity) = cell.mark {
+        let (sign, ink) = match severity {
+            Severity::Invalid => ("✕", BAD),
+            Severity::Warning | Severity::Note => ("▲", WARN),
+        };
+        canvas.text(sign, (end, y), start, wide, bold(22.0, ink));
+    }
+    if let Some(around) = &cell.around {
+        canvas.text(
+            around,
+            (x + wide, y),
+            Anchor::End,
+            wide / 2.0,
+            plain(17.0, QUIET),
+        );
+    }
+    let (top, at) = (y + 12.0, |share: f64| wide * share.clamp(0.0, 1.0) as f32);
+    canvas.rectangle([x, top, wide, 12.0], TRACK);
+    canvas.rectangle([x, top, at(cell.length), 12.0], BAR);
+    if let Some((low, high)) = cell.whisker {
+        let (low, high) = (x + at(low), x + at(high));
+        canvas.rectangle([low, top + 5.0, (high - low).max(1.5), 2.0], INK);
+        canvas.rectangle([low - 1.0, top + 1.0, 2.0, 10.0], INK);
+        canvas.rectangle([high - 1.0, top + 1.0, 2.0, 10.0], INK);
+    }
+}
+
+/// The changes of a comparison, below what is said of them.
+fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
+    let document = document(study, Breadth::Screen);
+    let answer = said(&document).next().unwrap_or_default();
+    canvas.text(
+        &answer,
+        (LEFT, TOP + 8.0),
+        Anchor::Start,
+        RIGHT - LEFT,
+        bold(27.0, INK),
+    );
+    let (from, to) = (LEFT + 420.0, RIGHT);
+    let shown = &lines[..lines.len().min(MOST)];
+    let ends = |line: &IntervalLine| line.interval.unwrap_or((line.point, line.point));
+    let reach = shown.iter().flat_map(|line| {
+        let (low, high) = ends(line);
+        [low.abs(), high.abs(), line.point.abs()]
+    });
+    let reach = reach.fold(study.margin, f64::max) * 1.1;
+    let at = |change: f64| {
+        let share = (change / reach + 1.0) / 2.0;
+        from + (to - from) * share.clamp(0.0, 1.0) as f32
+    };
+    let (top, step) = (TOP + 40.0, 44.0);
+    let tall = step * u64_to_f64(shown.len() as u64) as f32;
+    let band = (at(1.0 / (1.0 + study.margin) - 1.0), at(study.margin));
+    canvas.rectangle([band.0, top, band.1 - band.0, tall], BAND);
+    canvas.rectangle([at(0.0) - 1.0, top, 2.0, tall], INK);
+    for (index, line) in shown.iter().enumerate() {
+        let y = top + step * u64_to_f64(index as u64) as f32 + 19.0;
+        canvas.text(
+            &line.name,
+            (LEFT, y + 2.0),
+            Anchor::Start,
+            400.0,
+            bold(20.0, INK),
+        );
+        canvas.text(
+            &line.text,
+            (LEFT, y + 20.0),
+            Anchor::Start,
+            400.0,
+            plain(15.0, QUIET),
+        );
+        let (low, high) = ends(line);
+        canvas.rectangle([at(low), y + 2.0, (at(high) - at(low)).max(1.5), 3.0], BAR);
+        canvas.rectangle([at(line.point) - 6.0, y - 2.5, 12.0, 12.0], BAR);
+    }
+}
+
+/// The answer in words, where no picture fits.
+fn sentences(canvas: &mut Canvas, document: &Document<'_>) {
+    let mut y = TOP + 40.0;
+    for text in said(document).take(MOST) {
+        canvas.text(
+            &text,
+            (LEFT, y),
+            Anchor::Start,
+            RIGHT - LEFT,
+            bold(26.0, INK),
+        );
+        y += 50.0;
+    }
+}
