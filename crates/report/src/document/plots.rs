@@ -9,7 +9,7 @@ use crate::plot::{
 };
 use crate::words::{counted, share};
 use analyze::{Cell, Curve, Settling, Study, StudyRow};
-use record::Quantity;
+use record::{Histogram, Quantity};
 use std::collections::BTreeMap;
 
 const LATENCY: &str = "The axis gives each further nine of the percentile the same room. A curve ends at the last percentile that ten operations lie \
@@ -173,19 +173,21 @@ fn latencies_of_rows(study: &Study) -> Vec<Plot> {
             Some((row.name.clone(), latency))
         });
         let lines: Vec<_> = lines.collect();
-        let plot = |lines: &[(String, &record::Histogram)]| over_each_other(kind, lines);
+        let plot = |lines: &[(String, &Histogram)]| over_each_other(kind, lines);
         lines.chunks(MOST).filter_map(plot).collect::<Vec<Plot>>()
     };
     kinds.into_iter().flat_map(of_kind).collect()
 }
 
-fn over_each_other(kind: &str, rows: &[(String, &record::Histogram)]) -> Option<Plot> {
-    let line = |(sign, (name, latency)): (usize, &(String, &'_ record::Histogram))| LatencyLine {
-        arm: sign,
-        name: name.clone(),
-        latency,
-    };
-    let lines: Vec<LatencyLine<'_>> = rows.iter().enumerate().map(line).collect();
+fn over_each_other(kind: &str, rows: &[(String, &Histogram)]) -> Option<Plot> {
+    let mut lines: Vec<LatencyLine<'_>> = Vec::new();
+    for (sign, (name, latency)) in rows.iter().enumerate() {
+        lines.push(LatencyLine {
+            arm: sign,
+            name: name.clone(),
+            latency,
+        });
+    }
     let names = lines.iter().map(|line| (line.arm, line.name.clone()));
     let label = format!("Latency by percentile of {kind} operations, row by row");
     Some(Plot {

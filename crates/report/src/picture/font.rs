@@ -129,7 +129,8 @@ mod tests {
             !pieces.is_empty() && (40.0..80.0).contains(&width),
             "{width}"
         );
-        assert_eq!(width, super::width("MiB/s", Weight::SemiBold, 20.0));
+        let same = super::width("MiB/s", Weight::SemiBold, 20.0);
+        assert!((width - same).abs() < 0.01, "{width} {same}");
         assert!(
             !outlines("漢", Weight::Regular, 20.0, (0.0, 0.0))
                 .0
