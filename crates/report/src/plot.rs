@@ -9,6 +9,7 @@
 //! frames nothing.
 
 mod axis;
+mod density;
 mod depth;
 mod drift;
 mod frame;
@@ -20,6 +21,7 @@ mod series;
 mod svg;
 
 pub(crate) use axis::ValueUnit;
+pub(crate) use density::{DensityLine, FEWEST_TO_SMOOTH, density};
 pub(crate) use depth::{DepthLine, DepthPoint, depth};
 pub(crate) use drift::{DriftLine, drift};
 pub(crate) use heat::{LEVELS, access_map, latency_map};

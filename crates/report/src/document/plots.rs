@@ -5,7 +5,7 @@ use super::rows::{ALL, leading_kind};
 use super::{Block, Plot, Section, arrivals as curves};
 use crate::comparison::drift_lines;
 use crate::plot::{
-    self, DepthLine, DepthPoint, DriftLine, LatencyLine, Regime, SeriesLine, ValueUnit,
+    self, DensityLine, DepthLine, DepthPoint, DriftLine, LatencyLine, Regime, SeriesLine, ValueUnit,
 };
 use crate::words::{counted, share};
 use analyze::{Cell, Curve, Settling, Study, StudyRow};
@@ -20,6 +20,8 @@ const SERIES: &str = "Each slot from its own start. The line is the median of an
 const DEPTH: &str = "Bars are intervals or ranges; a hollow mark is a single observation or has too few blocks for one. Fainter: p99.";
 const DRIFT: &str = "Arms of one block ran close together, so that what moves all arms alike is the machine. It does not disturb the comparison of arms, \
     but absolute numbers are not portable where the level moves.";
+const DIFFERENCES: &str = "How the changes against the baseline of the same block lie (a kernel density by Silverman's rule): what an interval is made of. Each \
+    stroke on the axis is a block. Shaded: differences that do not matter.";
 const HEAT: &str = "Each column is a stretch of time, darker where more of its operations lie. All operations and blocks of an arm together; \
     the fastest thousandth is in the lowest row.";
 const PLACES: &str = "How often each part of the target was used: dark is the most used part.";
@@ -60,6 +62,13 @@ pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
         ),
         plots("depth", "Queue depth", DEPTH, keys(), depths(study)),
         arrival_rates(study),
+        plots(
+            "differences",
+            "Differences of blocks",
+            DIFFERENCES,
+            keys(),
+            by_row(study, differences),
+        ),
         plots(
             "drift",
             "Drift over blocks",
@@ -430,6 +439,28 @@ fn drifts(study: &Study, index: usize) -> Option<Plot> {
         notes: notes.map(|line| (None, format!("{line}."))).collect(),
         ..framed(study, index, None, svg)
     })
+}
+
+fn differences(study: &Study, index: usize) -> Option<Plot> {
+    let row = &study.rows[index];
+    let compared = row.comparisons.iter().enumerate();
+    let line = |(arm, found): (usize, &Option<analyze::RowComparison>)| {
+        let found = found.as_ref()?;
+        let is_enough = found.differences.len() >= plot::FEWEST_TO_SMOOTH;
+        is_enough.then(|| DensityLine {
+            arm,
+            name: study.arms[arm].name.clone(),
+            changes: found.differences.iter().map(|log| log.exp_m1()).collect(),
+        })
+    };
+    let lines: Vec<DensityLine> = compared.filter_map(line).collect();
+    let label = format!(
+        "Changes of {} block by block in {}",
+        study.metric.title(),
+        row.name
+    );
+    let svg = plot::density(&label, &lines, study.margin)?;
+    Some(framed(study, index, None, svg))
 }
 
 fn heat(study: &Study, index: usize) -> Vec<Plot> {

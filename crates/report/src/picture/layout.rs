@@ -28,6 +28,15 @@ const BOTTOM: f32 = 536.0;
 /// Lines that a body has room for.
 const MOST: usize = 7;
 
+/// A length of the picture.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "no length of a picture needs more than seven digits"
+)]
+fn pixels(length: f64) -> f32 {
+    length as f32
+}
+
 fn plain(size: f32, ink: Ink) -> Type {
     Type {
         size,
@@ -122,16 +131,8 @@ fn foot(canvas: &mut Canvas, document: &Document<'_>) {
         Some(Severity::Warning) => WARN,
         Some(Severity::Note) | None => GOOD,
     };
-    let bottom = u64_to_f64(u64::from(HEIGHT)) as f32;
-    canvas.rectangle(
-        [
-            0.0,
-            bottom - 74.0,
-            u64_to_f64(u64::from(WIDTH)) as f32,
-            74.0,
-        ],
-        TRACK,
-    );
+    let bottom = pixels(f64::from(HEIGHT));
+    canvas.rectangle([0.0, bottom - 74.0, pixels(f64::from(WIDTH)), 74.0], TRACK);
     canvas.rectangle([0.0, bottom - 74.0, 10.0, 74.0], ink);
     let text = format!("Can it be believed? {}", belief.text);
     let look = bold(21.0, ink);
@@ -163,7 +164,7 @@ fn grid(canvas: &mut Canvas, card: &Card) {
             plain(20.0, QUIET),
         );
     }
-    let step = (BOTTOM - TOP - 8.0) / u64_to_f64(card.lines.len().max(3) as u64) as f32;
+    let step = (BOTTOM - TOP - 8.0) / pixels(u64_to_f64(card.lines.len().max(3) as u64));
     let mut top = TOP + 8.0;
     for line in &card.lines {
         let y = top + 40.0;
@@ -213,7 +214,7 @@ fn number(canvas: &mut Canvas, cell: &CardCell, (x, y): (f32, f32), wide: f32) {
             plain(17.0, QUIET),
         );
     }
-    let (top, at) = (y + 12.0, |share: f64| wide * share.clamp(0.0, 1.0) as f32);
+    let (top, at) = (y + 12.0, |share: f64| wide * pixels(share.clamp(0.0, 1.0)));
     canvas.rectangle([x, top, wide, 12.0], TRACK);
     canvas.rectangle([x, top, at(cell.length), 12.0], BAR);
     if let Some((low, high)) = cell.whisker {
@@ -245,15 +246,15 @@ fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
     let reach = reach.fold(study.margin, f64::max) * 1.1;
     let at = |change: f64| {
         let share = (change / reach + 1.0) / 2.0;
-        from + (to - from) * share.clamp(0.0, 1.0) as f32
+        from + (to - from) * pixels(share.clamp(0.0, 1.0))
     };
     let (top, step) = (TOP + 40.0, 44.0);
-    let tall = step * u64_to_f64(shown.len() as u64) as f32;
+    let tall = step * pixels(u64_to_f64(shown.len() as u64));
     let band = (at(1.0 / (1.0 + study.margin) - 1.0), at(study.margin));
     canvas.rectangle([band.0, top, band.1 - band.0, tall], BAND);
     canvas.rectangle([at(0.0) - 1.0, top, 2.0, tall], INK);
     for (index, line) in shown.iter().enumerate() {
-        let y = top + step * u64_to_f64(index as u64) as f32 + 19.0;
+        let y = top + step * pixels(u64_to_f64(index as u64)) + 19.0;
         canvas.text(
             &line.name,
             (LEFT, y + 2.0),
