@@ -120,7 +120,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
     for (file, (_, form)) in files.iter().zip(&outputs) {
-        crate::written::write(file, &written(*form, &found))?;
+        crate::written::write_bytes(file, &written(*form, &found))?;
     }
     if files.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.

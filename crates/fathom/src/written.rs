@@ -151,9 +151,14 @@ pub(crate) fn check_is_no_input<'a>(
 }
 
 /// Writes a whole result.
-pub(crate) fn write(output: &OutputFile, text: impl AsRef<[u8]>) -> Result<()> {
+pub(crate) fn write(output: &OutputFile, text: &str) -> Result<()> {
+    write_bytes(output, text.as_bytes())
+}
+
+/// Writes what is no text.
+pub(crate) fn write_bytes(output: &OutputFile, bytes: &[u8]) -> Result<()> {
     let mut file = output.open()?;
-    file.write_all(text.as_ref())
+    file.write_all(bytes)
         .with_context(|| format!("cannot write {}", output.path().display()))
 }
 
