@@ -15,6 +15,7 @@ mod answer;
 mod arrivals;
 mod bounds;
 mod card;
+mod distributions;
 #[cfg(test)]
 pub(crate) mod example;
 mod facts;

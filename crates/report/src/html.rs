@@ -46,7 +46,7 @@ pub fn html(study: &Study) -> String {
             }
             body {
                 header { h1 { (document.title) } p class="quiet" { (document.lead) } }
-                main {
+                main class=[(study.arms.len() == 1).then_some("alone")] {
                     div class="first" { @for of in first { (section(&document, of)) } }
                     nav aria-label="Contents" { ul {
                         @for of in others { li { a href={ "#" (of.id) } { (of.title) } } }

@@ -322,7 +322,7 @@ fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
             })
         })
     };
-    let parts = || super::plots::parts_of_requests(study).map(Block::Plot);
+    let parts = || super::distributions::parts_of_requests(study).map(Block::Plot);
     card.or_else(curve).or_else(parts)
 }
 

@@ -1,15 +1,13 @@
 //! What is shown as plots over all rows, a section a kind of plot.
 
 use super::bounds::ends;
-use super::rows::{ALL, leading_kind};
-use super::{Block, Plot, Section, arrivals as curves};
+use super::rows::leading_kind;
+use super::{Block, Plot, Section, arrivals as curves, distributions};
 use crate::comparison::drift_lines;
-use crate::plot::{
-    self, DensityLine, DepthLine, DepthPoint, DriftLine, LatencyLine, Regime, SeriesLine, ValueUnit,
-};
+use crate::plot::{self, DepthLine, DepthPoint, DriftLine, Regime, SeriesLine, ValueUnit};
 use crate::words::{counted, share};
 use analyze::{Cell, Curve, Settling, Study, StudyRow};
-use record::{Histogram, Quantity};
+use record::Quantity;
 use std::collections::BTreeMap;
 
 const LATENCY: &str = "The axis gives each further nine of the percentile the same room. A curve ends at the last percentile that ten operations lie \
@@ -49,8 +47,8 @@ pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
             LATENCY,
             keys(),
             match study.arms.len() {
-                1 => latencies_of_rows(study),
-                _ => by_row(study, latencies),
+                1 => distributions::latencies_of_rows(study),
+                _ => by_row(study, distributions::latencies),
             },
         ),
         plots(
@@ -67,7 +65,7 @@ pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
             "Differences of blocks",
             DIFFERENCES,
             keys(),
-            by_row(study, differences),
+            by_row(study, distributions::differences),
         ),
         plots(
             "drift",
@@ -143,71 +141,6 @@ pub(super) fn cells<'s>(
 ) -> impl Iterator<Item = (usize, &'s str, &'s Cell)> {
     let cells = study.arms.iter().zip(&row.cells).enumerate();
     cells.filter_map(|(arm, (of, cell))| Some((arm, of.name.as_str(), cell.as_ref()?)))
-}
-
-fn latencies(study: &Study, index: usize) -> Vec<Plot> {
-    let row = &study.rows[index];
-    let plot = |kind: &String| {
-        let lines = cells(study, row).filter_map(|(arm, name, cell)| {
-            Some(LatencyLine {
-                arm,
-                name: name.to_owned(),
-                latency: cell.latencies.get(kind)?,
-            })
-        });
-        let lines: Vec<LatencyLine<'_>> = lines.collect();
-        let label = format!("Latency by percentile of {kind} operations in {}", row.name);
-        let mut out = framed(study, index, None, plot::latency(&label, &lines)?);
-        if row.operations.len() > 1 {
-            out.caption = format!("{} ({kind})", row.name);
-        }
-        Some(out)
-    };
-    let kinds = row.operations.iter().filter(|kind| *kind != ALL);
-    kinds.filter_map(plot).collect()
-}
-
-/// Of one arm the rows over each other, a plot a kind of operation.
-fn latencies_of_rows(study: &Study) -> Vec<Plot> {
-    const MOST: usize = 8;
-    let mut kinds: Vec<&String> = Vec::new();
-    for kind in study.rows.iter().flat_map(|row| &row.operations) {
-        if kind != ALL && !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    let of_kind = |kind: &String| {
-        let lines = study.rows.iter().filter_map(|row| {
-            let latency = row.cells.first()?.as_ref()?.latencies.get(kind)?;
-            Some((row.name.clone(), latency))
-        });
-        let lines: Vec<_> = lines.collect();
-        let plot = |lines: &[(String, &Histogram)]| over_each_other(kind, lines);
-        lines.chunks(MOST).filter_map(plot).collect::<Vec<Plot>>()
-    };
-    kinds.into_iter().flat_map(of_kind).collect()
-}
-
-fn over_each_other(kind: &str, rows: &[(String, &Histogram)]) -> Option<Plot> {
-    let mut lines: Vec<LatencyLine<'_>> = Vec::new();
-    for (sign, (name, latency)) in rows.iter().enumerate() {
-        lines.push(LatencyLine {
-            arm: sign,
-            name: name.clone(),
-            latency,
-        });
-    }
-    let names = lines.iter().map(|line| (line.arm, line.name.clone()));
-    let label = format!("Latency by percentile of {kind} operations, row by row");
-    Some(Plot {
-        caption: kind.to_owned(),
-        svg: plot::latency(&label, &lines)?,
-        row: None,
-        arm: None,
-        quantity: None,
-        legend: names.collect(),
-        notes: Vec::new(),
-    })
 }
 
 fn rates(study: &Study, index: usize) -> Option<Plot> {
@@ -341,48 +274,6 @@ fn depth_lines(study: &Study, curves: &[&Curve], metric: &Quantity) -> Vec<Depth
         .collect()
 }
 
-/// Where the time of a request goes, of the only arm of a load.
-pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
-    const MOST: usize = 9;
-    let is_told = |row: &&StudyRow| row.is_load && !row.is_step;
-    let row = study.rows.iter().find(is_told)?;
-    let cell = row.cells.first()?.as_ref()?;
-    let times = |kind: &str, part: &str| {
-        let of = |name: &str| cell.of_load(kind, &Quantity::named(&format!("{part}.{name}")));
-        let [p50, p95] = ["p50", "p95"].map(|name| of(name)?.point);
-        Some((p50?, p95?))
-    };
-    let mut lines: Vec<plot::IntervalLine> = Vec::new();
-    for kind in row.operations.iter().filter(|kind| *kind != ALL) {
-        for part in ["sending", "waiting", "receiving"] {
-            let Some((p50, p95)) = times(kind, part) else {
-                continue;
-            };
-            let [middle, tail] = [p50, p95].map(|ns| ValueUnit::Time.text(ns));
-            lines.push(plot::IntervalLine {
-                arm: 0,
-                name: format!("{kind}: {part}"),
-                point: p50,
-                interval: Some((p50, p95)),
-                text: format!("p50 {middle}, p95 {tail}"),
-            });
-        }
-    }
-    lines.truncate(MOST);
-    let label = format!("Where the time of a request of {} goes", row.name);
-    let reference = plot::Reference::default();
-    let svg = plot::intervals(&label, "", ValueUnit::Time, &lines, &reference)?;
-    Some(Plot {
-        caption: "Where the time of a request goes: from the median to the p95".to_owned(),
-        svg,
-        row: None,
-        arm: None,
-        quantity: None,
-        legend: Vec::new(),
-        notes: Vec::new(),
-    })
-}
-
 /// Latency by arrival rate, a plot a scenario.
 pub(super) fn arrivals(study: &Study) -> Vec<Plot> {
     let mut scenarios: Vec<&str> = study
@@ -439,28 +330,6 @@ fn drifts(study: &Study, index: usize) -> Option<Plot> {
         notes: notes.map(|line| (None, format!("{line}."))).collect(),
         ..framed(study, index, None, svg)
     })
-}
-
-fn differences(study: &Study, index: usize) -> Option<Plot> {
-    let row = &study.rows[index];
-    let compared = row.comparisons.iter().enumerate();
-    let line = |(arm, found): (usize, &Option<analyze::RowComparison>)| {
-        let found = found.as_ref()?;
-        let is_enough = found.differences.len() >= plot::FEWEST_TO_SMOOTH;
-        is_enough.then(|| DensityLine {
-            arm,
-            name: study.arms[arm].name.clone(),
-            changes: found.differences.iter().map(|log| log.exp_m1()).collect(),
-        })
-    };
-    let lines: Vec<DensityLine> = compared.filter_map(line).collect();
-    let label = format!(
-        "Changes of {} block by block in {}",
-        study.metric.title(),
-        row.name
-    );
-    let svg = plot::density(&label, &lines, study.margin)?;
-    Some(framed(study, index, None, svg))
 }
 
 fn heat(study: &Study, index: usize) -> Vec<Plot> {

@@ -85,6 +85,18 @@ impl Canvas {
         wide
     }
 
+    /// The text divided between words, so that its first part has room in a line.
+    pub(super) fn wrapped(text: &str, most: f32, look: Type) -> (&str, &str) {
+        let fits = |text: &str| width(text, look.weight, look.size) <= most;
+        if fits(text) {
+            return (text, "");
+        }
+        let mut spaces = text.rmatch_indices(' ');
+        let end = spaces.find(|(at, _)| fits(&text[..*at]));
+        let (first, rest) = text.split_at(end.map_or(text.len(), |(at, _)| at));
+        (first, rest.trim_start())
+    }
+
     /// The picture as a file that any browser shows.
     pub(super) fn svg(&self) -> String {
         let mut out = format!(

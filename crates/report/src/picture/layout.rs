@@ -2,6 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, HEIGHT, Ink, Type, WIDTH};
 use super::font::Weight;
+use crate::comparison::percent;
 use crate::document::{
     Block, Breadth, Card, CardCell, Document, document, forest_lines, said_text,
 };
@@ -135,14 +136,11 @@ fn foot(canvas: &mut Canvas, document: &Document<'_>) {
     canvas.rectangle([0.0, bottom - 74.0, pixels(f64::from(WIDTH)), 74.0], TRACK);
     canvas.rectangle([0.0, bottom - 74.0, 10.0, 74.0], ink);
     let text = format!("Can it be believed? {}", belief.text);
-    let look = bold(21.0, ink);
-    canvas.text(
-        &text,
-        (LEFT, bottom - 30.0),
-        Anchor::Start,
-        RIGHT - LEFT,
-        look,
-    );
+    let look = bold(20.0, ink);
+    let (first, rest) = Canvas::wrapped(&text, RIGHT - LEFT, look);
+    let y = bottom - if rest.is_empty() { 30.0 } else { 43.0 };
+    canvas.text(first, (LEFT, y), Anchor::Start, RIGHT - LEFT, look);
+    canvas.text(rest, (LEFT, y + 27.0), Anchor::Start, RIGHT - LEFT, look);
 }
 
 /// The numbers of a profile.
@@ -200,20 +198,15 @@ fn number(canvas: &mut Canvas, cell: &CardCell, (x, y): (f32, f32), wide: f32) {
     end += canvas.text(&cell.unit, (end, y), start, wide, plain(22.0, INK)) + 12.0;
     if let Some(severity) = cell.mark {
         let (sign, ink) = match severity {
-            Severity::Invalid => ("✕", BAD),
+            Severity::Invalid => ("×", BAD),
             Severity::Warning | Severity::Note => ("▲", WARN),
         };
         canvas.text(sign, (end, y), start, wide, bold(22.0, ink));
     }
-    if let Some(around) = &cell.around {
-        canvas.text(
-            around,
-            (x + wide, y),
-            Anchor::End,
-            wide / 2.0,
-            plain(17.0, QUIET),
-        );
-    }
+    let below = [&cell.around, &cell.also];
+    let below: Vec<&str> = below.into_iter().flatten().map(String::as_str).collect();
+    let below = below.join(" · ");
+    canvas.text(&below, (x, y + 42.0), start, wide, plain(17.0, QUIET));
     let (top, at) = (y + 12.0, |share: f64| wide * pixels(share.clamp(0.0, 1.0)));
     canvas.rectangle([x, top, wide, 12.0], TRACK);
     canvas.rectangle([x, top, at(cell.length), 12.0], BAR);
@@ -248,31 +241,30 @@ fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
         let share = (change / reach + 1.0) / 2.0;
         from + (to - from) * pixels(share.clamp(0.0, 1.0))
     };
-    let (top, step) = (TOP + 40.0, 44.0);
-    let tall = step * pixels(u64_to_f64(shown.len() as u64));
+    let top = TOP + 40.0;
+    let count = pixels(u64_to_f64(shown.len() as u64));
+    let step = ((BOTTOM - 24.0 - top) / count).min(76.0);
+    let tall = step * count;
     let band = (at(1.0 / (1.0 + study.margin) - 1.0), at(study.margin));
     canvas.rectangle([band.0, top, band.1 - band.0, tall], BAND);
     canvas.rectangle([at(0.0) - 1.0, top, 2.0, tall], INK);
     for (index, line) in shown.iter().enumerate() {
-        let y = top + step * pixels(u64_to_f64(index as u64)) + 19.0;
-        canvas.text(
-            &line.name,
-            (LEFT, y + 2.0),
-            Anchor::Start,
-            400.0,
-            bold(20.0, INK),
-        );
+        let y = top + step * (pixels(u64_to_f64(index as u64)) + 0.5) - 3.0;
+        canvas.text(&line.name, (LEFT, y), Anchor::Start, 400.0, bold(20.0, INK));
         canvas.text(
             &line.text,
-            (LEFT, y + 20.0),
+            (LEFT, y + 19.0),
             Anchor::Start,
             400.0,
-            plain(15.0, QUIET),
+            plain(16.0, QUIET),
         );
         let (low, high) = ends(line);
-        canvas.rectangle([at(low), y + 2.0, (at(high) - at(low)).max(1.5), 3.0], BAR);
-        canvas.rectangle([at(line.point) - 6.0, y - 2.5, 12.0, 12.0], BAR);
+        canvas.rectangle([at(low), y + 1.5, (at(high) - at(low)).max(1.5), 3.0], BAR);
+        canvas.rectangle([at(line.point) - 6.0, y - 3.0, 12.0, 12.0], BAR);
     }
+    let (edge, y) = (percent(study.margin), top + tall + 20.0);
+    let margin = format!("Shaded: differences below {edge} do not matter");
+    canvas.text(&margin, (RIGHT, y), Anchor::End, 600.0, plain(16.0, QUIET));
 }
 
 /// The answer in words, where no picture fits.
