@@ -717,6 +717,12 @@ const where = line.getBoundingClientRect();
 line.ownerSVGElement.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, clientX: where.x + where.width / 2, clientY: where.y + 5 }));
 out.tip = document.getElementById('tip').textContent.split('\n').length;
 out.no_native_titles = line.ownerSVGElement.querySelectorAll('title').length;
+const values = () => [...document.querySelectorAll('#table-rows tbody tr')].map(tr => Number(tr.cells[1].dataset.value));
+const column = document.querySelectorAll('#table-rows th[aria-sort]')[1];
+const unsorted = values();
+column.click(); const down = values(); column.click(); const up = values(); column.click();
+out.sorted = down.every((v, i) => !i || down[i - 1] >= v) && up.every((v, i) => !i || up[i - 1] <= v) && values().join() === unsorted.join();
+out.marked = document.querySelectorAll('#table-rows .mark').length > 0;
 out.copies = document.querySelectorAll('.copy:not([hidden])').length;
 out.resources = performance.getEntriesByType('resource').length;
 return out;
@@ -760,6 +766,7 @@ fn the_controls_work_in_a_browser_without_a_word_on_its_console() {
     let expected = serde_json::json!({
         "tools": true, "filtered": ["RND4K Q32T1"], "none": [0, true], "all": 6, "hidden_arm": [0, true], "shown_arm": true, "metrics": ["p99"],
         "themes": true, "fold": true, "tip": 4, "no_native_titles": 0, "copies": 7, "resources": 0,
+        "sorted": true, "marked": true,
     });
     assert_eq!(said, expected);
 }
@@ -793,4 +800,71 @@ fn a_page_is_no_wider_than_a_phone_and_hostile_names_run_nothing() {
             "{name}: {said}"
         );
     }
+}
+
+/// What a quick profile of a disk measures, with made-up numbers.
+fn quick_profile() -> Vec<Record> {
+    let rows = texts(&[
+        "SEQ1M Q8T1 read direct",
+        "SEQ1M Q8T1 write direct",
+        "SEQ1M Q1T1 read cached",
+        "RND4K Q32T1 read direct",
+        "RND4K Q32T1 write direct",
+        "RND4K Q1T1 read direct",
+        "RND4K Q1T1 write direct",
+        "RND4K Q1T1 read cached",
+        "RND4K Q1T1 write synced",
+    ]);
+    let shape = Shape {
+        arms: texts(&["disk"]),
+        rows,
+        blocks: 6,
+        seconds: 6,
+    };
+    let mut out = experiment(&shape);
+    for record in &mut out {
+        let name = record.name.clone();
+        let is_on = |word: &str| name.contains(word).to_string();
+        let depth = name.split(['Q', 'T']).nth_back(1).unwrap_or("1");
+        let options = [
+            ("random", is_on("RND")),
+            ("direct", is_on("direct")),
+            ("queue-depth", depth.to_owned()),
+        ];
+        for (key, value) in options {
+            record.effective.insert(key.to_owned(), value);
+        }
+        if name.contains(" write") {
+            let reads = record.operations.kind("read").cloned().expect("it read");
+            record.operations = Measurements::default();
+            record.operations.insert("write", reads);
+        }
+    }
+    out
+}
+
+#[test]
+fn a_quick_profile_begins_with_its_card_and_prints_on_four_pages() {
+    let page = page(&quick_profile());
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    let card = page.find("class=\"card\"").expect("a card");
+    assert!(card < page.find("id=\"rows\"").expect("rows"));
+    assert_eq!(page.matches("class=\"big\"").count(), 6);
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
+    let (path, pdf) = (keep("profile.html", &page), file("profile.pdf"));
+    let out = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
+        .arg("--no-pdf-header-footer")
+        .arg(format!("--print-to-pdf={}", pdf.display()))
+        .arg(format!("--user-data-dir={}", file("pdf.profile").display()))
+        .arg(format!("file://{}", path.display()))
+        .output()
+        .expect("the browser starts");
+    assert!(out.status.success(), "{out:?}");
+    let print = fs::read(&pdf).expect("a print");
+    let print = String::from_utf8_lossy(&print);
+    let pages = print.matches("/Type /Page\n").count();
+    assert!((1..=4).contains(&pages), "{pages} pages");
 }

@@ -114,6 +114,9 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
             let Some((p50, p95)) = times(kind, part) else {
                 continue;
             };
+            if p95 <= 0.0 {
+                continue;
+            }
             let [middle, tail] = [p50, p95].map(|ns| ValueUnit::Time.text(ns));
             lines.push(plot::IntervalLine {
                 arm: 0,
@@ -129,7 +132,13 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
     let reference = plot::Reference::default();
     let svg = plot::intervals(&label, "", ValueUnit::Time, &lines, &reference)?;
     Some(Plot {
-        caption: "Where the time of a request goes: from the median to the p95".to_owned(),
+        caption: format!(
+            "Where the time of a request goes, from the median to the p95{}",
+            match study.rows.len() {
+                1 => String::new(),
+                _ => format!(" ({})", row.name),
+            }
+        ),
         svg,
         row: None,
         arm: None,
