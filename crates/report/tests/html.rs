@@ -828,6 +828,10 @@ fn quick_profile() -> Vec<Record> {
         let depth = name.split(['Q', 'T']).nth_back(1).unwrap_or("1");
         let options = [
             ("random", is_on("RND")),
+            (
+                "block-size",
+                if name.contains("1M") { "1m" } else { "4k" }.to_owned(),
+            ),
             ("direct", is_on("direct")),
             ("queue-depth", depth.to_owned()),
         ];

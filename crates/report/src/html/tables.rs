@@ -131,7 +131,7 @@ fn line(
             }
             @for (column, value) in table.columns.iter().zip(&line.cells) {
                 @let metric = column.quantity.as_ref().map(id);
-                td class=[class(value)] data-metric=[metric] data-arm=[column.arm] data-value=[value.order()] {
+                td class=[class(value)] data-metric=[metric] data-arm=[column.arm] data-value=[value.order().map(|value| format!("{value:.5e}"))] {
                     (cell(value, column.bounds.is_some().then_some(notes)))
                 }
             }

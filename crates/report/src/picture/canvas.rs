@@ -1,6 +1,6 @@
 //! Shapes in a rectangle of fixed size, written as SVG or drawn as PNG.
 
-use super::font::{Piece, Weight, outlines, width};
+use super::font::{PathStep, Weight, outlines, width};
 use crate::plot::escape;
 use std::fmt::Write as _;
 use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Transform};
@@ -9,7 +9,7 @@ pub(super) const WIDTH: u32 = 1200;
 pub(super) const HEIGHT: u32 = 630;
 
 /// What a picture bears that was made here.
-const MARK: &str = "fathom card";
+const MARK: &str = "fathom-card";
 
 /// Red, green and blue.
 pub(super) type Ink = [u8; 3];
@@ -31,7 +31,7 @@ pub(super) struct Type {
 
 /// A filled outline.
 struct Shape {
-    pieces: Vec<Piece>,
+    pieces: Vec<PathStep>,
     ink: Ink,
 }
 
@@ -53,11 +53,11 @@ impl Canvas {
 
     pub(super) fn rectangle(&mut self, [x, y, w, h]: [f32; 4], ink: Ink) {
         let pieces = vec![
-            Piece::Move(x, y),
-            Piece::Line(x + w, y),
-            Piece::Line(x + w, y + h),
-            Piece::Line(x, y + h),
-            Piece::Close,
+            PathStep::Move(x, y),
+            PathStep::Line(x + w, y),
+            PathStep::Line(x + w, y + h),
+            PathStep::Line(x, y + h),
+            PathStep::Close,
         ];
         self.shapes.push(Shape { pieces, ink });
     }
@@ -181,7 +181,7 @@ fn hex([r, g, b]: Ink) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-fn path(pieces: &[Piece]) -> String {
+fn path(pieces: &[PathStep]) -> String {
     let mut out = String::new();
     let mut put = |letter: char, numbers: &[f32]| {
         out.push(letter);
@@ -193,25 +193,25 @@ fn path(pieces: &[Piece]) -> String {
     };
     for piece in pieces {
         match piece {
-            Piece::Move(x, y) => put('M', &[*x, *y]),
-            Piece::Line(x, y) => put('L', &[*x, *y]),
-            Piece::Quad(at) => put('Q', at),
-            Piece::Cubic(at) => put('C', at),
-            Piece::Close => put('z', &[]),
+            PathStep::Move(x, y) => put('M', &[*x, *y]),
+            PathStep::Line(x, y) => put('L', &[*x, *y]),
+            PathStep::Quad(at) => put('Q', at),
+            PathStep::Cubic(at) => put('C', at),
+            PathStep::Close => put('z', &[]),
         }
     }
     out
 }
 
-fn drawn(pieces: &[Piece]) -> Option<tiny_skia::Path> {
+fn drawn(pieces: &[PathStep]) -> Option<tiny_skia::Path> {
     let mut out = PathBuilder::new();
     for piece in pieces {
         match *piece {
-            Piece::Move(x, y) => out.move_to(x, y),
-            Piece::Line(x, y) => out.line_to(x, y),
-            Piece::Quad([x1, y1, x, y]) => out.quad_to(x1, y1, x, y),
-            Piece::Cubic([x1, y1, x2, y2, x, y]) => out.cubic_to(x1, y1, x2, y2, x, y),
-            Piece::Close => out.close(),
+            PathStep::Move(x, y) => out.move_to(x, y),
+            PathStep::Line(x, y) => out.line_to(x, y),
+            PathStep::Quad([x1, y1, x, y]) => out.quad_to(x1, y1, x, y),
+            PathStep::Cubic([x1, y1, x2, y2, x, y]) => out.cubic_to(x1, y1, x2, y2, x, y),
+            PathStep::Close => out.close(),
         }
     }
     out.finish()

@@ -11,7 +11,7 @@ pub(super) enum Weight {
 
 /// A piece of an outline, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum PathStep {
     Move(f32, f32),
     Line(f32, f32),
     Quad([f32; 4]),
@@ -31,7 +31,12 @@ fn face(weight: Weight) -> Face<'static> {
 }
 
 /// The outlines of a line of text that begins at a point of its baseline, and how wide it is.
-pub(super) fn outlines(text: &str, weight: Weight, size: f32, at: (f32, f32)) -> (Vec<Piece>, f32) {
+pub(super) fn outlines(
+    text: &str,
+    weight: Weight,
+    size: f32,
+    at: (f32, f32),
+) -> (Vec<PathStep>, f32) {
     let face = face(weight);
     let scale = size / f32::from(face.units_per_em());
     let mut pen = Pen {
@@ -69,7 +74,7 @@ fn advance(face: &Face<'_>, glyph: GlyphId) -> f32 {
 }
 
 struct Pen {
-    pieces: Vec<Piece>,
+    pieces: Vec<PathStep>,
     x: f32,
     y: f32,
     scale: f32,
@@ -85,26 +90,26 @@ impl Pen {
 impl OutlineBuilder for Pen {
     fn move_to(&mut self, x: f32, y: f32) {
         let (x, y) = self.at(x, y);
-        self.pieces.push(Piece::Move(x, y));
+        self.pieces.push(PathStep::Move(x, y));
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
         let (x, y) = self.at(x, y);
-        self.pieces.push(Piece::Line(x, y));
+        self.pieces.push(PathStep::Line(x, y));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
         let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
-        self.pieces.push(Piece::Quad([x1, y1, x, y]));
+        self.pieces.push(PathStep::Quad([x1, y1, x, y]));
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
         let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
-        self.pieces.push(Piece::Cubic([x1, y1, x2, y2, x, y]));
+        self.pieces.push(PathStep::Cubic([x1, y1, x2, y2, x, y]));
     }
 
     fn close(&mut self) {
-        self.pieces.push(Piece::Close);
+        self.pieces.push(PathStep::Close);
     }
 }
 

@@ -7,7 +7,7 @@ use stats::sample::{quantile_of_sorted, sorted, variance};
 use std::fmt::Write as _;
 
 /// Points of a curve.
-const POINTS: u32 = 80;
+const POINTS: u32 = 40;
 /// Fewer differences have no shape.
 pub(crate) const FEWEST_TO_SMOOTH: usize = 8;
 
@@ -95,6 +95,9 @@ fn bandwidth(values: &[f64]) -> Option<f64> {
         return None;
     }
     let ascending = sorted(values);
+    if ascending.first() == ascending.last() {
+        return None;
+    }
     let quartiles = quantile_of_sorted(&ascending, 0.75) - quantile_of_sorted(&ascending, 0.25);
     let deviation = variance(values).sqrt();
     let spread = match quartiles / 1.34 {
