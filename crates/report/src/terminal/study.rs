@@ -132,7 +132,7 @@ fn findings(page: &mut Page, found: &Findings<'_>) {
         let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
         write_finding(page, &head, &finding.message, advice);
     }
-    if page.layout().folds_findings && !findings.is_empty() {
+    if page.layout().folds_findings && !found.lines.is_empty() {
         page.wrapped("", 2, UNFOLD);
     }
 }
