@@ -834,10 +834,15 @@ fn quick_profile() -> Vec<Record> {
             ),
             ("direct", is_on("direct")),
             ("queue-depth", depth.to_owned()),
+            (
+                "engine",
+                if depth == "1" { "sync" } else { "io_uring" }.to_owned(),
+            ),
         ];
         for (key, value) in options {
             record.effective.insert(key.to_owned(), value);
         }
+        record.coverage = None;
         if name.contains(" write") {
             let reads = record.operations.kind("read").cloned().expect("it read");
             record.operations = Measurements::default();
