@@ -779,6 +779,128 @@ mod tests {
         assert!(matches!(s.verdict, Verdict::Invalid(_)) && s.sensitivity.is_none());
     }
 
+    /// The same experiment in which an arm failed three times at a block of a row and was left out.
+    fn without(mut records: Vec<Record>, arm: &str, row: &str, block: u32) -> Vec<Record> {
+        let is_it = |record: &Record| {
+            let trial = record.trial.as_ref().unwrap();
+            trial.arm == arm && trial.row == row && trial.block >= block
+        };
+        records.retain(|record| !is_it(record));
+        let role = THREE.iter().find(|(name, ..)| *name == arm).unwrap().1;
+        for attempt in 0..3 {
+            let number = u32::try_from(records.len()).unwrap();
+            let mut failed = slot(arm, role, row, block, number, 1.0);
+            failed.outcome.status = Status::Failed;
+            failed.outcome.message = Some("killed for memory".into());
+            let trial = failed.trial.as_mut().unwrap();
+            (trial.attempt, trial.left_out_after) = (attempt, 3 * u32::from(attempt == 2));
+            records.push(failed);
+        }
+        // As they are numbered where nothing is missing.
+        for (record, number) in records.iter_mut().zip(0..) {
+            record.trial.as_mut().unwrap().slot = number;
+        }
+        records
+    }
+
+    #[test]
+    fn an_arm_that_could_not_run_in_a_row_is_judged_by_the_others_and_takes_nothing_from_the_rest()
+    {
+        let whole = experiment(&THREE, &["r", "s", "t"], 8);
+        for block in [0, 3] {
+            let records = without(whole.clone(), "slow", "s", block);
+            let found = compare_arms(&records, &question()).unwrap();
+            let [same, slow] = &found.candidates[..] else {
+                panic!("two candidates")
+            };
+            assert_eq!(
+                (same.pooled.row.as_str(), same.pooled.blocks),
+                (ALL_ROWS, 24)
+            );
+            assert_eq!(
+                same.pooled.verdict,
+                Verdict::Equivalent { different: false }
+            );
+            let pooled = (slow.pooled.row.as_str(), slow.pooled.blocks);
+            assert_eq!(pooled, ("2 of 3 rows", 16));
+            assert_eq!(slow.pooled.verdict, Verdict::Slower { by_margin: true });
+            let [r, s, t] = &slow.comparison.rows[..] else {
+                panic!("three rows")
+            };
+            assert_eq!([r.blocks, s.blocks, t.blocks], [8, 0, 8]);
+            assert!(
+                matches!(&s.verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("killed for memory (3 of 3")),
+                "{s:?}"
+            );
+            assert_eq!(found.lost.len(), 1);
+            assert_eq!(found.control.unwrap().blocks, 24);
+            assert!(found.drift.is_some());
+            let left_out = found.left_out.join("; ");
+            assert_eq!(
+                left_out.contains("3 good records of arms"),
+                block == 3,
+                "{left_out}"
+            );
+        }
+    }
+
+    #[test]
+    fn failures_that_left_an_arm_out_of_many_rows_do_not_bar_it_in_the_rest() {
+        let rows: Vec<String> = (0..8).map(|row| format!("r{row}")).collect();
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let mut records = experiment(&THREE, &rows, 6);
+        for row in &rows[2..] {
+            records = without(records, "slow", row, 0);
+        }
+        let found = compare_arms(&records, &question()).unwrap();
+        let slow = &found.candidates[1].pooled;
+        assert_eq!((slow.row.as_str(), slow.blocks), ("2 of 8 rows", 12));
+        assert_eq!(slow.verdict, Verdict::Slower { by_margin: true });
+    }
+
+    #[test]
+    fn a_row_without_its_baseline_is_no_row_of_anything() {
+        for arm in ["a", "a (control)"] {
+            let records = without(experiment(&THREE, &["r", "s"], 8), arm, "s", 2);
+            let found = compare_arms(&records, &question()).unwrap();
+            for of in &found.candidates {
+                let pooled = (of.pooled.row.as_str(), of.pooled.blocks);
+                assert_eq!(pooled, ("1 of 2 rows", 8));
+                let [r, s] = &of.comparison.rows[..] else {
+                    panic!("two rows")
+                };
+                assert_eq!((r.row.as_str(), s.row.as_str(), s.blocks), ("r", "s", 0));
+                assert!(!matches!(r.verdict, Verdict::Invalid(_)), "{r:?}");
+                assert!(matches!(s.verdict, Verdict::Invalid(_)), "{s:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_arm_with_fewer_rows_has_looks_and_levels_of_its_own_and_frees_none_for_the_others() {
+        let mut records = experiment(&THREE, &["r", "s", "t"], 6);
+        for record in &mut records {
+            record.trial.as_mut().unwrap().stopping = Stopping::EachPass;
+        }
+        let level = |records: &[Record], arm: usize| {
+            let found = compare_arms(records, &question()).unwrap();
+            found.candidates[arm].pooled.effect.unwrap().level
+        };
+        let mut without = without(records.clone(), "slow", "s", 0);
+        for record in &mut without {
+            record.trial.as_mut().unwrap().stopping = Stopping::EachPass;
+        }
+        // Once slow is found different, same is held against 5 %; where slow lacks a row, never.
+        assert!(level(&without, 0) > level(&records, 0));
+        assert!(level(&without, 1) > 0.95);
+        let found = compare_arms(&without, &question()).unwrap();
+        assert_eq!(found.candidates[1].pooled.blocks, 12);
+        assert_eq!(
+            found.candidates[1].pooled.verdict,
+            Verdict::Slower { by_margin: true }
+        );
+    }
+
     #[test]
     fn records_that_are_no_experiment_say_why() {
         let refusal =

@@ -314,6 +314,35 @@ mod tests {
     }
 
     #[test]
+    fn an_arm_that_is_left_out_holds_up_no_pass_and_a_row_without_others_is_none() {
+        let mut of = standing(Stopping::Open, 2);
+        let third = PlannedArm {
+            name: "c".into(),
+            ..PlannedArm::default()
+        };
+        of.plan.arms.push(third);
+        assert_eq!(of.passes(), 0);
+        let lost = |arm: u32, name: &str| {
+            let mut out = slot(0, arm, 0, 1.0);
+            out.outcome.status = Status::Failed;
+            let trial = out.trial.as_mut().unwrap();
+            (trial.arm, trial.row) = (name.into(), "r".into());
+            trial.left_out_after = 3;
+            out
+        };
+        of.add(&lost(2, "c"));
+        assert_eq!(of.passes(), 2);
+        assert_eq!(of.arms()[0].pairs, 2);
+        assert_eq!((of.arms()[1].pairs, of.arms()[1].effect), (0, None));
+        of.add(&lost(1, "b"));
+        assert_eq!(
+            (of.passes(), of.arms()[0].pairs),
+            (0, 0),
+            "nothing is compared"
+        );
+    }
+
+    #[test]
     fn the_next_look_is_that_of_the_plan() {
         let next = |stopping, blocks| standing(stopping, blocks).next_look();
         assert_eq!(next(Stopping::Open, 0), Some(8));
