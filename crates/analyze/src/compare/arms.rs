@@ -158,6 +158,7 @@ impl<'a> Course<'a> {
             .iter()
             .map(|record| (row_of(record), Vec::new()))
             .collect();
+        rows.retain(|row, _| !lost.is_closed(row));
         let aside = set_aside(
             rows.keys().copied(),
             &records.iter().collect::<Vec<_>>(),
@@ -168,7 +169,7 @@ impl<'a> Course<'a> {
             let row = slots.values().next().map_or("", |record| row_of(record));
             rows.entry(row).or_default().push(slots);
         }
-        rows.retain(|row, _| !aside.contains(row) && !lost.is_closed(row));
+        rows.retain(|row, _| !aside.contains(row));
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
         let ending = PermittedLooks::of(records.iter(), measured);
         let looked = if ending.at_looks {
@@ -394,16 +395,15 @@ impl<'a> Course<'a> {
             interrupted,
             invalid,
         };
-        let rows = self
-            .rows
-            .keys()
-            .zip(blocks)
-            .map(|(row, blocks)| match self.lost.cell(row, arm) {
-                Some(cell) => unable(row, cell, self.question),
-                None => judged(row, blocks, &of_cell, self.question),
-            })
-            .chain(self.lost.closed_for(self.question))
-            .collect();
+        let rows =
+            self.rows
+                .keys()
+                .zip(blocks)
+                .map(|(row, blocks)| match self.lost.cell(row, arm) {
+                    Some(cell) => unable(row, cell, self.question),
+                    None => judged(row, blocks, &of_cell, self.question),
+                });
+        let rows = self.lost.with_closed(rows, self.question);
         let comparison = Comparison {
             question: self.question.clone(),
             rows,

@@ -104,10 +104,16 @@ impl<'a> Lost<'a> {
         })
     }
 
-    /// What is said of an arm in the rows that are closed.
-    pub(super) fn closed_for(&self, question: &Question) -> Vec<RowComparison> {
-        let row = |(name, cell): (&&str, &LostCell)| unable(name, cell, question);
-        self.closed.iter().map(row).collect()
+    /// Rows of an arm with those that are closed, in the order of their names.
+    pub(super) fn with_closed(
+        &self,
+        rows: impl Iterator<Item = RowComparison>,
+        question: &Question,
+    ) -> Vec<RowComparison> {
+        let unable = |(name, cell): (&&str, &LostCell)| unable(name, cell, question);
+        let mut out: Vec<RowComparison> = rows.chain(self.closed.iter().map(unable)).collect();
+        out.sort_by(|a, b| a.row.cmp(&b.row));
+        out
     }
 }
 

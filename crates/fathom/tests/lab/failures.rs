@@ -178,6 +178,7 @@ fn a_row_whose_baseline_cannot_run_is_closed_and_one_experiment_without_any_ends
     ] {
         assert!(told.contains(part), "{part}: {told}{beside}");
     }
+    assert!(!told.contains("left out: row"), "{told}");
     assert!(
         beside.contains("in size=large a slot of the baseline failed: exit code 7"),
         "{beside}"
