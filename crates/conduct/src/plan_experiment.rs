@@ -108,6 +108,20 @@ impl PlanExperiment {
         Ok(out)
     }
 
+    /// What the file asks, as far as that is known on any machine: without identities.
+    ///
+    /// # Errors
+    /// What cannot work, with its arm and row.
+    pub fn asked(
+        file: &PlanFile,
+        dir: &Path,
+        loads: &LoadReader<'_>,
+    ) -> Result<PlanFacts, LabError> {
+        let works = sample_works(file, dir, loads)?;
+        let metric = metric(file).map_err(LabError::Plan)?;
+        Ok(facts(file, &arms(file), &works, &metric))
+    }
+
     /// Builds what is to be built. Every slot of an arm whose build fails is a failed one; which
     /// those are is returned, in words.
     ///

@@ -272,7 +272,7 @@ impl StoreBefore {
             )),
             (false, true) => refused(format!(
                 "{shown} holds another experiment: {}; only the budget and settle may change",
-                differing(plan, &experiment.facts)
+                differing(plan, &experiment.facts).unwrap_or_else(|| "nothing is different".into())
             )),
             (false, false) => refused(format!(
                 "{shown} holds another experiment, and a file of two cannot be judged; give another --records"
@@ -281,15 +281,15 @@ impl StoreBefore {
     }
 }
 
-/// The first key in which two plans differ.
-fn differing(before: &PlanFacts, after: &PlanFacts) -> String {
+/// The first key in which two plans differ, allowances aside.
+pub(super) fn differing(before: &PlanFacts, after: &PlanFacts) -> Option<String> {
     let value = |plan: &PlanFacts| serde_json::to_value(plan).unwrap_or_default();
     let [mut before, mut after] = [before, after].map(value);
     for plan in [&mut before, &mut after] {
         plan["budget_ns"] = serde_json::Value::Null;
         plan["settle_ns"] = serde_json::Value::Null;
     }
-    first_difference("", &before, &after).unwrap_or_else(|| "nothing is different".into())
+    first_difference("", &before, &after)
 }
 
 fn first_difference(path: &str, a: &serde_json::Value, b: &serde_json::Value) -> Option<String> {

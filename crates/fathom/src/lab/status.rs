@@ -6,7 +6,8 @@ use crate::tell::tell;
 use analyze::{Question, compare_arms};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use conduct::StoreLock;
+use conduct::{PlanExperiment, StoreLock};
+use lab::PlanFile;
 use record::{LostCells, PlanFacts, PlannedRow, Record, Status, Stopping};
 use report::VerdictFailure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +74,7 @@ fn question(plan: &PlanFacts) -> Result<Question, Usage> {
 }
 
 fn read(matches: &ArgMatches) -> Result<(PlanFacts, Vec<Record>, std::path::PathBuf)> {
-    let (_, file) = super::plan_file(matches)?;
+    let (asked_in, file) = super::plan_file(matches)?;
     let at = super::records_of(matches, &file);
     if at.exists() && !at.is_file() {
         return Err(Usage(format!("{} is no file of records", at.display())).into());
@@ -90,7 +91,27 @@ fn read(matches: &ArgMatches) -> Result<(PlanFacts, Vec<Record>, std::path::Path
     let Some(plan) = found.plans.first() else {
         return Err(Usage(format!("{} holds no experiment", at.display())).into());
     };
+    tell_change(asked_in, &file, &plan.plan);
     Ok((plan.plan.clone(), found.records, at))
+}
+
+/// Says where the plan's file asks something else than what was run.
+fn tell_change(at: &Path, file: &PlanFile, ran: &PlanFacts) {
+    let mut ran = ran.clone();
+    ran.arms.iter_mut().for_each(|arm| arm.identity.clear());
+    let above = at.parent().unwrap_or(Path::new(""));
+    let dir = std::env::current_dir().unwrap_or_default().join(above);
+    // What cannot be asked any more is another thing in any case.
+    let difference = match PlanExperiment::asked(file, &dir, &super::load) {
+        Ok(asked) => super::run::differing(&ran, &asked),
+        Err(why) => Some(why.to_string()),
+    };
+    if let Some(difference) = difference {
+        told(&format!(
+            "note: {} has changed since: {difference}; this is of the plan that ran",
+            at.display()
+        ));
+    }
 }
 
 fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {

@@ -54,6 +54,14 @@ fn status_and_report_say_where_an_experiment_stands_at_any_time() {
         let (code, told) = lab("report", &["--records", "half.jsonl"]);
         assert!(code == Some(4) && told.contains(verdict), "{told}");
     }
+    // Whoever has changed the plan since is told what the records are of.
+    assert!(!lab("status", &[]).1.contains("note:"));
+    fs::write(dir.path().join("p.toml"), stated("10", "13")).unwrap();
+    for verb in ["status", "report"] {
+        let told = lab(verb, &[]).1;
+        let expected = "note: p.toml has changed since: rows.0.workloads.1.options.command was";
+        assert!(told.contains(expected), "{verb}: {told}");
+    }
     fs::write(dir.path().join("other.jsonl"), "hello\n").unwrap();
     for (file, expected) in [
         ("other.jsonl", "other.jsonl holds no experiment"),
