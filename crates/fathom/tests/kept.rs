@@ -50,6 +50,12 @@ fn what_was_measured_until_a_run_was_killed_is_its_record_and_says_that_it_is_in
         (Status::Incomplete, 5)
     );
     assert!(record.operations.count() > 0 && record.elapsed_ns >= 200_000_000);
+    let read = record.operations.kind("read").unwrap();
+    assert_eq!(
+        read.bytes,
+        read.count * 4096,
+        "workers go on while they are looked at"
+    );
     let report = fathom(dir.path(), "report r.jsonl")
         .stdout(Stdio::piped())
         .output()

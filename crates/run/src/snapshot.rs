@@ -102,9 +102,20 @@ impl<'a> Snapshots<'a> {
     }
 }
 
+/// What the workers publish; they go on meanwhile, so that the bytes of an operation may be seen without
+/// it. Only bytes that the counted operations can have moved are theirs.
 fn sum(counters: &[LiveCounters]) -> Measurements {
-    let mut out = Measurements::default();
+    let mut seen = Measurements::default();
     let each = counters.iter().map(LiveCounters::snapshot);
-    each.for_each(|counted| out.merge(&counted));
+    each.for_each(|counted| seen.merge(&counted));
+    let mut out = Measurements::default();
+    for (kind, operations) in seen.kinds() {
+        let mut operations = operations.clone();
+        let of = |bytes: Option<u64>| Some(operations.count.saturating_mul(bytes?));
+        let (least, most) = (of(operations.smallest_bytes), of(operations.largest_bytes));
+        operations.bytes = operations.bytes.max(least.unwrap_or(0));
+        operations.bytes = operations.bytes.min(most.unwrap_or(u64::MAX));
+        out.insert(kind, operations);
+    }
     out
 }
