@@ -42,11 +42,9 @@ impl<'s> Findings<'s> {
     pub(crate) fn as_always(&self) -> Option<String> {
         let always = self.lines.iter().filter(|line| line.finding.is_always);
         // Which of the records a message names stands with the findings.
-        let messages = always.map(|line| {
-            let message = line.finding.message.as_str();
-            message.split(" (").next().unwrap_or(message)
-        });
-        let messages: Vec<&str> = messages.collect();
+        let messages: Vec<String> = always
+            .map(|line| without_asides(&line.finding.message))
+            .collect();
         (!messages.is_empty()).then(|| format!("As always: {}.", messages.join("; ")))
     }
 
@@ -113,9 +111,31 @@ fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
     })
 }
 
+/// The text without what stands in parentheses.
+fn without_asides(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(" (") {
+        let Some((_aside, behind)) = after.split_once(')') else {
+            break;
+        };
+        kept.push_str(before);
+        rest = behind;
+    }
+    kept + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_keeps_what_stands_behind_its_asides() {
+        let text = "0.93 of 100 users (median) were waiting at a time (2 of 3 records): they pause";
+        let expected = "0.93 of 100 users were waiting at a time: they pause";
+        assert_eq!(without_asides(text), expected);
+        assert_eq!(without_asides("an end (without"), "an end (without");
+    }
     use crate::document::example::profile;
     use crate::example;
     use analyze::{StudyOptions, study};

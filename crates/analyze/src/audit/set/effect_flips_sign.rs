@@ -4,6 +4,7 @@
 use super::{Experiment, Located, is_baseline, typical};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
+use std::collections::HashMap;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -29,6 +30,15 @@ const MOST_CHANGES: usize = 1;
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let rows = experiment.rows();
     let arms = experiment.arms();
+    // Of each row the baseline's value and that of every arm, each found once.
+    let rows = rows.iter().filter_map(|(_, arms)| {
+        let base = typical(&arms.iter().find(|(name, _)| is_baseline(name))?.1)?;
+        let values = arms
+            .iter()
+            .filter_map(|(name, slots)| Some((*name, typical(slots)?)));
+        Some((base, values.collect::<HashMap<_, _>>()))
+    });
+    let rows: Vec<_> = rows.collect();
     let others = arms
         .iter()
         .map(|(arm, _)| *arm)
@@ -37,9 +47,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .filter_map(|arm| {
             let effects: Vec<f64> = rows
                 .iter()
-                .filter_map(|(_, arms)| {
-                    let of = |wanted: &dyn Fn(&str) -> bool| typical(&arms.iter().find(|(name, _)| wanted(name))?.1);
-                    let (base, ours) = (of(&is_baseline)?, of(&|name| name == arm)?);
+                .filter_map(|(base, values)| {
+                    let ours = values.get(arm)?;
                     (base.0 == ours.0).then(|| ours.1 / base.1 - 1.0)
                 })
                 .collect();
