@@ -160,13 +160,15 @@ fn decimal(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.1}"))
 }
 
-/// Adds one line; cells are quoted where they must be.
+/// Adds one line; cells are quoted where they must be, and characters that change the look of other
+/// text, but for line breaks, are escaped as Rust writes them: tables are also read on terminals.
 pub(crate) fn push_row(out: &mut String, cells: &[String]) {
     for (position, cell) in cells.iter().enumerate() {
         if position > 0 {
             out.push(',');
         }
-        if cell.contains(['"', ',', '\n', '\r']) {
+        let cell = &escaped(cell);
+        if cell.contains(['"', ',', '\n']) {
             out.push('"');
             out.push_str(&cell.replace('"', "\"\""));
             out.push('"');
@@ -175,6 +177,15 @@ pub(crate) fn push_row(out: &mut String, cells: &[String]) {
         }
     }
     out.push('\n');
+}
+
+fn escaped(cell: &str) -> String {
+    let escape = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if units::disturbs(c) => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    cell.chars().map(escape).collect()
 }
 
 #[cfg(test)]
@@ -252,6 +263,17 @@ mod tests {
     }
 
     #[test]
+    fn no_escape_of_a_name_gets_into_a_table() {
+        let name = "=n\u{1b}[2J\u{202e}\r\n\tend";
+        let record = Record {
+            name: name.into(),
+            ..example::oltp()
+        };
+        let rows = parse(&csv(&[record]));
+        assert_eq!(rows[1][0], "=n\\u{1b}[2J\\u{202e}\\r\n\tend");
+    }
+
+    #[test]
     fn records_without_series_or_operations_are_a_header() {
         assert_eq!(csv(&[Record::default()]).lines().count(), 1);
         assert_eq!(csv_summary(&[]).lines().count(), 1);
@@ -266,7 +288,7 @@ mod tests {
                 prop_assert!(rows.len() > 1);
                 for row in &rows[1..] {
                     prop_assert_eq!(row.len(), rows[0].len());
-                    prop_assert_eq!(&row[0], &name);
+                    prop_assert_eq!(&row[0], &escaped(&name));
                 }
             }
         }
