@@ -11,6 +11,13 @@ use report::{Page, TextLayout};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+const AFTER_HELP: &str = "\
+Examples:
+  fathom audit records.jsonl
+  fathom audit *.jsonl --json
+
+Exit codes: 0 nothing is invalid; 1 a file could not be read; 2 usage; 4 a record is invalid";
+
 /// So many records may say the same before it is said once for all.
 const MOST_ALIKE: usize = 3;
 /// The measurement is invalid.
@@ -19,6 +26,7 @@ const INVALID: i32 = 4;
 pub(crate) fn command() -> Command {
     Command::new("audit")
         .about("Says what is wrong with records, alone and together")
+        .after_help(AFTER_HELP)
         .arg(records::argument())
         .arg(switch(
             "all",

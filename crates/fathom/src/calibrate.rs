@@ -12,6 +12,7 @@ use std::time::Duration;
 pub(crate) fn command() -> Command {
     Command::new("calibrate")
         .about("Measures the instrument's own cost on this machine")
+        .after_help("Examples:\n  fathom calibrate\n  fathom calibrate --json")
         .arg(switch("json", "One JSON object"))
 }
 

@@ -2,7 +2,6 @@
 //! 5 incomplete; 128 + signal.
 
 use crate::tell::say;
-use clap::error::ContextKind;
 use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
@@ -85,10 +84,7 @@ impl std::error::Error for Usage {}
 
 /// What clap has to say: help and version on standard output, mistakes on standard error with code
 /// 2.
-pub(crate) fn usage(mut error: clap::Error) -> ExitCode {
-    // What clap suggests beside a similar option is to put the word behind `--`, where options of
-    // fio stand.
-    error.remove(ContextKind::Suggested);
+pub(crate) fn usage(error: clap::Error) -> ExitCode {
     let _nobody_reads_a_closed_terminal = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command};
 pub(crate) fn command() -> Command {
     Command::new("explain")
         .about("Says what a finding means, with an example, and what to do")
+        .after_help("Examples:\n  fathom explain little_law\n  fathom explain\n\nExit codes: 0 ok; 2 no rule has this name")
         .arg(
             Arg::new("rule")
                 .value_name("RULE")

@@ -3,6 +3,7 @@
 
 mod audit;
 mod calibrate;
+mod check;
 mod compare;
 mod context;
 mod exit;
@@ -10,7 +11,9 @@ mod explain;
 mod export;
 mod fio;
 mod flags;
+mod foreign;
 mod group;
+mod help;
 mod import;
 mod keeper;
 mod lab;
@@ -51,9 +54,18 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     } else {
         args
     };
-    match command().try_get_matches_from(args) {
+    let command = help::laid_out(verbs(), help::asks_for_little(&args));
+    let typed = args
+        .get(1)
+        .and_then(|verb| verb.to_str())
+        .map(str::to_owned);
+    match command.try_get_matches_from(args) {
         Ok(matches) => exit::code(dispatch(&matches)),
-        Err(error) => exit::usage(error),
+        Err(error) => {
+            let all = verbs();
+            let names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
+            exit::usage(foreign::answered(error, typed.as_deref(), &names))
+        }
     }
 }
 
@@ -61,16 +73,22 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 #[must_use]
 pub fn main_iopulse(args: Vec<OsString>) -> ExitCode {
     let command = run::command("iopulse").version(env!("CARGO_PKG_VERSION"));
+    let command = help::laid_out(command, help::asks_for_little(&args));
     match command
         .clone()
         .try_get_matches_from(fio::options_of_the_call_first(args, &command))
     {
         Ok(matches) => exit::code(run::run(&matches)),
-        Err(error) => exit::usage(error),
+        Err(error) => exit::usage(foreign::answered(error, Some("run"), &[])),
     }
 }
 
+/// The command line with all its help.
 fn command() -> Command {
+    help::laid_out(verbs(), false)
+}
+
+fn verbs() -> Command {
     Command::new("fathom")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Measures storage and says whether the number can be believed")
@@ -87,6 +105,7 @@ fn command() -> Command {
         .subcommand(export::command())
         .subcommand(report::command())
         .subcommand(audit::command())
+        .subcommand(check::command())
         .subcommand(explain::command())
         .subcommand(calibrate::command())
         .subcommand(serve::command())
@@ -107,6 +126,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("export", matches)) => export::run(matches),
         Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),
+        Some(("check", matches)) => check::run(matches),
         Some(("explain", matches)) => explain::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("serve", matches)) => serve::run(matches),

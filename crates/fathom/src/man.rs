@@ -10,6 +10,7 @@ use std::path::PathBuf;
 pub(crate) fn completions_command() -> Command {
     Command::new("completions")
         .about("Prints completions for a shell")
+        .after_help("Examples:\n  fathom completions bash > ~/.local/share/bash-completion/completions/fathom\n  fathom completions zsh > ~/.zfunc/_fathom")
         .arg(
             Arg::new("shell")
                 .required(true)
@@ -22,6 +23,7 @@ pub(crate) fn completions_command() -> Command {
 pub(crate) fn man_command() -> Command {
     Command::new("man")
         .about("Writes manual pages into a directory")
+        .after_help("Examples:\n  fathom man ~/.local/share/man/man1")
         .arg(
             Arg::new("directory")
                 .required(true)

@@ -130,7 +130,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
     if let Some(file) = &report {
-        written::write(file, &report::html(&found))?;
+        let page = report::page(
+            &profiled.records,
+            &StudyOptions::default(),
+            &crate::check::version(),
+        )?;
+        written::write(file, &page)?;
     }
     let kept = records.map(PathBuf::as_path);
     let layout = layout(matches);

@@ -120,7 +120,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
     for (file, (_, form)) in files.iter().zip(&outputs) {
-        crate::written::write_bytes(file, &written(*form, &found))?;
+        let bytes = match form {
+            Form::Html => report::page(&records, &options, &crate::check::version())?.into_bytes(),
+            Form::Markdown => report::study_markdown(&found).into_bytes(),
+            Form::Csv => report::study_csv(&found).into_bytes(),
+            Form::Json => (report::study_json(&found) + "\n").into_bytes(),
+            Form::Svg => report::card_svg(&found).into_bytes(),
+            Form::Png => report::card_png(&found),
+        };
+        crate::written::write_bytes(file, &bytes)?;
     }
     if files.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.
@@ -132,18 +140,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         tell(&text)?;
     }
     Ok(0)
-}
-
-fn written(form: Form, study: &Study) -> Vec<u8> {
-    let text = match form {
-        Form::Html => report::html(study),
-        Form::Markdown => report::study_markdown(study),
-        Form::Csv => report::study_csv(study),
-        Form::Json => report::study_json(study) + "\n",
-        Form::Svg => report::card_svg(study),
-        Form::Png => return report::card_png(study),
-    };
-    text.into_bytes()
 }
 
 fn ending(file: &Path) -> Option<String> {

@@ -10,9 +10,12 @@ mod card;
 mod facts;
 mod findings;
 mod live;
+mod packed;
+mod source;
 mod tables;
 
 pub use live::{LIVE_POLICY, LivePage, LivePart, live_file, live_now, live_study};
+pub use source::{PageCheck, PageDifference, PageDifferences, PageSource, check_page, page};
 
 use crate::document::{
     Block, Breadth, Conclusion, Document, Plot, Section, Sentence, VerdictMark, document, plotted,

@@ -10,9 +10,12 @@ use std::fmt::Write as _;
 use units::Nanos;
 
 pub(super) fn command() -> Command {
-    super::which(Command::new("plan").about(
-        "Says what an experiment will do and what it could see; builds, starts and leaves nothing",
-    ))
+    let about =
+        "Says what an experiment will do and what it could see; builds, starts and leaves nothing";
+    let command = Command::new("plan").about(about).after_help(
+        "Examples:\n  fathom lab plan experiments/unpack.toml\n\nExit codes: 0 it can be measured; 2 it cannot",
+    );
+    super::which(command)
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {

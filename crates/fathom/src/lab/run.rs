@@ -21,9 +21,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use units::Nanos;
 
+const AFTER_HELP: &str = "\
+Examples:
+  fathom lab run experiments/unpack.toml --ci
+  fathom lab run experiments/unpack.toml --resume
+
+Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage, or this machine cannot;
+5 ended before its first look; 129, 130 or 143 stopped by a signal";
+
 pub(super) fn command() -> Command {
     let about = "Runs an experiment, or goes on with one, and gives the verdict";
-    let command = super::which(Command::new("run").about(about));
+    let command = super::which(Command::new("run").about(about).after_help(AFTER_HELP));
     live::arguments(crate::compare::verdict_arguments(command))
         .arg(super::resume())
         .arg(crate::run::switch(

@@ -17,12 +17,16 @@ use units::Nanos;
 
 pub(super) fn command() -> Command {
     let about = "Says how far an experiment is, and who runs it";
-    super::which(Command::new("status").about(about))
+    super::which(
+        Command::new("status")
+            .about(about)
+            .after_help("Examples:\n  fathom lab status experiments/unpack.toml"),
+    )
 }
 
 pub(super) fn report_command() -> Command {
     let about = "Gives the verdicts of an experiment's records, as far as its looks allow";
-    verdict_arguments(super::which(Command::new("report").about(about)))
+    verdict_arguments(super::which(Command::new("report").about(about).after_help("Examples:\n  fathom lab report experiments/unpack.toml\n\nExit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 2 usage")))
         .arg(crate::written::force())
 }
 

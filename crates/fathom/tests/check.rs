@@ -1,0 +1,66 @@
+//! `fathom check` as a reader of a page runs it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
+
+mod support;
+
+use std::fs;
+use support::Place;
+
+/// A page of two runs of no device.
+fn place() -> Place {
+    let place = Place::new();
+    for name in ["a", "b"] {
+        let run = place.fathom(&format!(
+            "run --engine null --duration 50ms --no-live --records {name}.jsonl"
+        ));
+        assert_eq!(run.code, Some(0), "{}", run.complained);
+    }
+    let report = place.fathom("report a.jsonl b.jsonl -o page.html");
+    assert_eq!(report.code, Some(0), "{}", report.complained);
+    place
+}
+
+#[test]
+fn a_page_gives_its_records_back_which_make_the_same_page() {
+    let place = place();
+    let checked = place.fathom("check page.html --records out.jsonl");
+    assert_eq!(checked.code, Some(0), "{}", checked.said);
+    assert!(
+        checked
+            .said
+            .starts_with("page.html: every byte follows from its 2 records"),
+        "{}",
+        checked.said
+    );
+    let of = |file: &str| {
+        let read = record::read_records(&place.path(file)).unwrap();
+        assert!(read.damaged.is_empty());
+        read.records
+    };
+    assert_eq!(of("out.jsonl"), [of("a.jsonl"), of("b.jsonl")].concat());
+}
+
+#[test]
+fn a_page_whose_figure_was_changed_is_found_and_no_output_takes_its_place() {
+    let place = place();
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    let at = page
+        .find("IOPS")
+        .and_then(|at| Some(at + page[at..].find(|c: char| c.is_ascii_digit())?));
+    let mut changed = page.into_bytes();
+    let at = at.unwrap();
+    changed[at] = if changed[at] == b'9' { b'8' } else { b'9' };
+    place.write("changed.html", &changed);
+    let checked = place.fathom("check changed.html");
+    assert_eq!(checked.code, Some(3), "{}", checked.said);
+    assert!(checked.said.contains("the page says"), "{}", checked.said);
+    let refused = place.fathom("check page.html --records page.html --force");
+    assert_eq!(refused.code, Some(2), "{}", refused.complained);
+    place.write("other.html", b"<html></html>");
+    let bare = place.fathom("check other.html");
+    assert_eq!(bare.code, Some(3), "{}", bare.said);
+    assert!(bare.said.contains("it holds no records"), "{}", bare.said);
+}
