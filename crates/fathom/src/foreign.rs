@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 39] = [
+const WORDS: [(&str, &str, &str); 38] = [
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -52,11 +52,6 @@ const WORDS: [(&str, &str, &str); 39] = [
         "run",
         "--name",
         "the name of a phase is that of its [[phase]] in --config",
-    ),
-    (
-        "run",
-        "--hosts",
-        "runs of several hosts are started by hand or mpirun, and their records merged",
     ),
     ("run", "-w", "elbencho's -w is --write-percent 100"),
     (

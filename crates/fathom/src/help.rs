@@ -116,7 +116,7 @@ const USUAL: [(&str, &[&str]); 13] = [
 ];
 
 /// Groups of what has none of its own.
-const GROUPS: [(&str, &[&str]); 9] = [
+const GROUPS: [(&str, &[&str]); 10] = [
     (
         "Target",
         &[
@@ -197,6 +197,17 @@ const GROUPS: [(&str, &[&str]); 9] = [
         ],
     ),
     (
+        "Several hosts",
+        &[
+            "rank",
+            "start-at",
+            "clock",
+            "target-is",
+            "hosts",
+            "hostfile",
+        ],
+    ),
+    (
         "Judgement",
         &[
             "metric",
@@ -215,7 +226,9 @@ const GROUPS: [(&str, &[&str]); 9] = [
             "output",
             "output-format",
             "records",
+            "save-every",
             "report",
+            "card",
             "json-output",
             "csv-output",
             "json-histogram",

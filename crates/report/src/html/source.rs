@@ -245,11 +245,14 @@ mod tests {
     use super::*;
     use crate::example;
     use proptest::prelude::*;
+    use record::Outcome;
 
     fn records() -> Vec<Record> {
-        let mut other = example::oltp();
+        let mut one = example::oltp();
+        one.outcome = Outcome::default();
+        let mut other = one.clone();
         (other.id, other.name) = ("other".into(), "<b>&\u{1b}[2J\"'".into());
-        vec![example::oltp(), other]
+        vec![one, other]
     }
 
     fn options() -> StudyOptions {
@@ -288,22 +291,14 @@ mod tests {
     #[test]
     fn a_changed_figure_is_told_with_its_section_and_what_the_records_give() {
         let page = whole();
-        let changed = page
-            .replacen(">14,081<", ">19,081<", 1)
-            .replacen(">7.04K<", ">9.04K<", 1);
+        let changed = page.replacen("7.04K", "9.04K", 1);
         assert_ne!(page, changed);
         let PageCheck::Differs(_, found) = check_page(&changed, "1") else {
             panic!("the page was changed");
         };
         let told = &found.told[0];
-        assert!(
-            told.page.starts_with('9') || told.page.starts_with("19"),
-            "{told:?}"
-        );
-        assert!(
-            told.records.starts_with('7') || told.records.starts_with("14"),
-            "{told:?}"
-        );
+        assert!(told.page.contains("9.04K"), "{told:?}");
+        assert!(told.records.contains("7.04K"), "{told:?}");
         assert!(!told.section.is_empty(), "{told:?}");
     }
 
