@@ -50,7 +50,7 @@ fn opened(record: &Record) -> u64 {
 }
 
 /// Each with `get`, four users, 40 turns and 5 objects where the case does not say otherwise.
-static CASES: [Case; 32] = [
+static CASES: [Case; 33] = [
     case(
         "scale",
         &[
@@ -124,6 +124,14 @@ static CASES: [Case; 32] = [
         "header",
         &["get", "--header", "X-Tenant: blue", "--iterations", "5"],
         |r| is(r, "header", "X-Tenant: blue"),
+    ),
+    case(
+        "range",
+        &["get", "--range", "1KiB", "--iterations", "5"],
+        |r| {
+            let gets = r.operations.kind("get");
+            gets.is_some_and(|gets| gets.bytes == gets.count * 1024)
+        },
     ),
     case(
         "seeds",
