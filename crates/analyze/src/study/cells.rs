@@ -188,6 +188,9 @@ fn value(record: &Record, kind: &str, metric: &Quantity) -> QuantityValue {
     }
 }
 
+/// The share of blocks without enough operations for a percentile beyond which it has no level.
+const MOST_TOO_FEW: f64 = 0.1;
+
 /// The level of one quantity over the blocks of a cell; `None` where no block says anything.
 pub(super) fn figure(
     kind: &str,
@@ -206,15 +209,18 @@ pub(super) fn figure(
         return None;
     }
     let numbers: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-    let (point, estimate, mut notes) = level(&metric, &numbers);
+    // Blocks with too few operations are the slow ones: a level of the others is too fast.
+    let lacks_the_slow = too_few as f64 > MOST_TOO_FEW * column.len() as f64;
+    let (point, estimate, mut notes) = match lacks_the_slow {
+        true => (None, None, Vec::new()),
+        false => level(&metric, &numbers),
+    };
     if too_few > 0 {
-        let some = if values.is_empty() {
-            String::new()
-        } else {
-            format!(
-                " in {too_few} of {} blocks, which are not in it",
-                column.len()
-            )
+        let of = column.len();
+        let some = match (values.is_empty(), lacks_the_slow) {
+            (true, _) => String::new(),
+            (false, true) => format!(" in {too_few} of {of} blocks, which are the slow ones"),
+            (false, false) => format!(" in {too_few} of {of} blocks, which are not in it"),
         };
         notes.push(format!("too few operations for {}{some}", metric.key()));
     } else if values.len() < column.len() {
@@ -419,6 +425,31 @@ mod tests {
                 .unwrap()
                 .point
                 .is_some()
+        );
+    }
+
+    #[test]
+    fn a_percentile_that_only_fast_blocks_have_has_no_level() {
+        let of = |operations| {
+            let mut record = sound();
+            record.operations = record::Measurements::default();
+            record.operations.insert("read", blocks(operations, 1000));
+            record
+        };
+        let p99 = |slow: usize| {
+            let few = std::iter::repeat_n(of(500), slow);
+            let records: Vec<Record> = few.chain((slow..10).map(|_| of(5000))).collect();
+            cell_of(&records)
+                .figure("read", &Quantity::named("p99"))
+                .cloned()
+                .unwrap()
+        };
+        assert!(p99(1).point.is_some());
+        assert_eq!((p99(2).point, p99(2).bounds), (None, None));
+        let note = p99(2).note.unwrap();
+        assert_eq!(
+            note,
+            "too few operations for p99 in 2 of 10 blocks, which are the slow ones"
         );
     }
 
