@@ -38,7 +38,7 @@ fn an_unknown_option_is_refused_with_the_nearest_known_one() {
     assert_snapshot!(ground.refused(&["rum", "f"]), @r"
     unrecognized subcommand 'rum'
 
-      tip: a similar subcommand exists: 'run'
+      tip: fathom run
     ");
 }
 
