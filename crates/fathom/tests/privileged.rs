@@ -739,8 +739,10 @@ fn privileged_ctrl_c_is_heard_while_the_file_system_stands_still() {
     let freeze = Freeze::new(&mount);
     run.signal("INT");
     let whole = || std::fs::read(ground.path("r.jsonl")).is_ok_and(|text| text.ends_with(b"\n"));
-    let record = until("there is a whole record", || {
-        whole().then(|| ground.record("r.jsonl"))
+    // What is kept while a run goes on is incomplete until its last record takes its place.
+    let record = until("there is the last record", || {
+        let record = whole().then(|| ground.record("r.jsonl"))?;
+        (record.outcome.status != Status::Incomplete).then_some(record)
     });
     assert_eq!(
         (record.outcome.status, record.outcome.exit_code),
