@@ -32,7 +32,8 @@ pub use self::http::{Asked, Http, Site};
 pub use handoff::{FileSpan, Handoff, SPAN};
 pub use inbound::Inbound;
 pub use listener::{
-    Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, serve,
+    Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, check_listening,
+    serve,
 };
 pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
 pub use orders::Orders;

@@ -151,6 +151,20 @@ pub fn serve<H: Host>(
     outcome
 }
 
+/// Whether a server can listen there with these certificates: asked before anything that it serves
+/// is touched, so that a start that fails on its address changes nothing.
+///
+/// # Errors
+/// The address is taken or not this machine's, or a file of the certificate cannot be used.
+pub fn check_listening(address: SocketAddr, files: Option<&TlsFiles>) -> Result<(), ListenError> {
+    files.map(tls).transpose()?;
+    let tried = std::net::TcpListener::bind(address);
+    tried.map(drop).map_err(|source| ListenError::Listen {
+        address: Address::Tcp(address),
+        source,
+    })
+}
+
 fn tls(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
     let wrong = |path: &PathBuf, why: String| ListenError::Tls {
         path: path.clone(),

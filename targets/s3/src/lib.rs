@@ -34,7 +34,7 @@ mod storage;
 
 pub use acl::Ownership;
 pub use front::OPERATION_KINDS;
-pub use house::TlsFiles;
+pub use house::{TlsFiles, check_listening};
 pub use keyring::{Keyring, KeyringError, Permission};
 pub use misbehave::{Buckets, MisbehaveError, Misbehaviour, Vocabulary};
 pub use protocol::Log;

@@ -39,7 +39,7 @@ mod views;
 
 pub use content::Settled;
 pub use error::{ShareError, ShareResult};
-pub use house::TlsFiles;
+pub use house::{TlsFiles, check_listening};
 pub use misbehave::{MisbehaveError, Misbehaviour, Vocabulary};
 pub use options::{JournalMode, ShareLayout, ShareOptions, Switch, Synchronous};
 pub use routes::OPERATION_KINDS;

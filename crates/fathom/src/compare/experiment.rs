@@ -366,16 +366,18 @@ pub(crate) fn of_lab(error: LabError) -> anyhow::Error {
     }
 }
 
-/// More blocks change nothing. What is called carry-over may be chance, and more blocks tell.
+/// More blocks change nothing. What is called carry-over may be chance, and more blocks tell; an arm
+/// that is left out of some rows has its blocks later than others.
 pub(crate) fn is_decided(found: &ArmsComparison) -> bool {
-    found.candidates.iter().all(|of| {
-        !matches!(
-            of.pooled.verdict,
+    found.candidates.iter().all(|of| match of.pooled.verdict {
+        Verdict::Invalid(Reason::TooFewBlocks { n }) => n == 0,
+        ref verdict => !matches!(
+            verdict,
             Verdict::Inconclusive { .. }
                 | Verdict::Invalid(
                     Reason::CarryOver { .. } | Reason::MayBeCarryOver | Reason::PlaceOrArm
                 )
-        )
+        ),
     })
 }
 

@@ -162,6 +162,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     };
     // A connection takes a file, and 256 objects stay open.
     let _whatever_it_is = sys::raise_file_limit();
+    s3::check_listening(options.listen, options.tls.as_ref())?;
     let store = store(matches)?;
     let about = about(matches, &*store, &keys)?;
     let region = text(matches, "region").to_owned();

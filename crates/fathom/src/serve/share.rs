@@ -139,6 +139,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     // A connection takes a file, and so does each upload that is under way.
     let _whatever_it_is = sys::raise_file_limit();
     let described = options.described();
+    share::check_listening(serving.listen, serving.tls.as_ref())?;
     let (store, settled) =
         ShareStore::attach(path, options).with_context(|| format!("--db {}", path.display()))?;
     let found = found(&store, &settled)?;

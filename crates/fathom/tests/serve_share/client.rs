@@ -104,7 +104,7 @@ impl Drop for Server {
 
 #[derive(Clone)]
 pub(crate) struct Client {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     cookie: Option<String>,
 }
 

@@ -150,3 +150,44 @@ fn a_start_that_cannot_be_says_what_can_be_done() {
     let said = refusal(&dir.path().join("b.db"), SECRET, &options);
     assert!(said.contains("in use by another server"), "{said}");
 }
+
+#[test]
+fn a_start_that_cannot_listen_changes_nothing() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |verb: &str, options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.args(["serve", verb]).args(options);
+        command
+            .env("PS_SHARED_SECRET", "another")
+            .env("AWS_ACCESS_KEY_ID", "reader")
+            .env("AWS_SECRET_ACCESS_KEY", "only-on-loopback");
+        assert_eq!(
+            command.output().unwrap().status.code(),
+            Some(1),
+            "{verb} {options:?}"
+        );
+    };
+    let db = dir.path().join("s.db");
+    let db = db.to_str().unwrap();
+    refused("share", &["--listen", &taken, "--db", db]);
+    let free = ["--listen", "127.0.0.1:0", "--db", db];
+    let no_certificate = ["--tls-cert", "/nope", "--tls-key", "/nope"];
+    refused("share", &[free, no_certificate].concat());
+    let data = dir.path().join("objects");
+    refused(
+        "s3",
+        &["--listen", &taken, "--data", data.to_str().unwrap()],
+    );
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    // Sessions of the secret that was there before go on.
+    let mut server = Server::start(std::path::Path::new(db), &[]);
+    let mut owner = server.owner();
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    refused("share", &["--listen", &taken, "--db", db]);
+    let again = Server::start(std::path::Path::new(db), &[]);
+    owner.address = again.address;
+    assert_eq!(owner.call("GET", "/settings").status, 200);
+}
