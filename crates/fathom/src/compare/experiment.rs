@@ -369,15 +369,15 @@ pub(crate) fn of_lab(error: LabError) -> anyhow::Error {
 /// More blocks change nothing. What is called carry-over may be chance, and more blocks tell; an arm
 /// that is left out of some rows has its blocks later than others.
 pub(crate) fn is_decided(found: &ArmsComparison) -> bool {
-    found.candidates.iter().all(|of| match of.pooled.verdict {
-        Verdict::Invalid(Reason::TooFewBlocks { n }) => n == 0,
-        ref verdict => !matches!(
-            verdict,
-            Verdict::Inconclusive { .. }
-                | Verdict::Invalid(
-                    Reason::CarryOver { .. } | Reason::MayBeCarryOver | Reason::PlaceOrArm
-                )
+    found.candidates.iter().all(|of| match &of.pooled.verdict {
+        Verdict::Inconclusive { .. } => false,
+        // An arm without a block never ran.
+        Verdict::Invalid(Reason::TooFewBlocks { n }) => *n == 0,
+        Verdict::Invalid(reason) => !matches!(
+            reason,
+            Reason::CarryOver { .. } | Reason::MayBeCarryOver | Reason::PlaceOrArm
         ),
+        Verdict::Equivalent { .. } | Verdict::Faster { .. } | Verdict::Slower { .. } => true,
     })
 }
 
