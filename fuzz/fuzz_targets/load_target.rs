@@ -9,10 +9,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     match LoadTarget::parse(text) {
         Ok(target) => {
-            assert_eq!(
-                LoadTarget::parse(target.text()).ok().as_ref(),
-                Some(&target)
-            );
+            // Of a query the text names no value that may be a secret.
+            if !text.contains('?') {
+                assert_eq!(
+                    LoadTarget::parse(target.text()).ok().as_ref(),
+                    Some(&target)
+                );
+            }
             assert_eq!(target.is_s3(), target.kind() == "s3");
             assert!(
                 !text.contains(['\r', '\n', ' ', '#']),
