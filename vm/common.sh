@@ -4,6 +4,9 @@ root=$(dirname "$here")
 cache=${VM_CACHE:-$root/target/vm}
 mkdir -p "$cache"
 
+# Nothing ends without a word.
+trap 'echo "${0##*/} failed at line $LINENO: $BASH_COMMAND"' ERR
+
 # The one reason for which nothing is tested and yet nothing failed.
 skip() { echo "SKIPPED: needs $*"; echo "test result: ok. 0 passed; 0 failed; 1 ignored"; exit 0; }
 
@@ -16,6 +19,9 @@ need() {
     DEBIAN_FRONTEND=noninteractive timeout 240 apt-get install -y -qq --no-install-recommends "$2" >"$cache/apt.log" 2>&1 && command -v "$1" >/dev/null ||
         skip "package $2, which cannot be installed here: $(tail -n 1 "$cache/apt.log")"
 }
+
+# on_path TOOL: where a tool of the distribution lies that the guest is given.
+on_path() { command -v "$1" || { echo "the guest is given $1, which is not on PATH" >&2; return 1; }; }
 
 # Everything that a boot needs beside the program itself.
 prepare_tools() {

@@ -203,7 +203,8 @@ pub fn parse_records(bytes: &[u8]) -> ReadRecords {
 struct Places(HashMap<String, usize>);
 
 impl Places {
-    /// A record takes the place of an earlier one with its id, which was written before it ended.
+    /// A record takes the place of an earlier one with its id: a line that its run kept before it
+    /// ended, or the same record written twice. What has no id replaces nothing.
     fn keep(&mut self, record: Record, records: &mut Vec<Record>) {
         let place = self.0.entry(record.id.clone()).or_insert(records.len());
         match records.get_mut(*place) {
