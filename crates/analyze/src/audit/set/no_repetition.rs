@@ -1,7 +1,7 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
 use super::order_aliased::is_unsaid;
-use super::{Experiment, Located, cells, names, repetitions};
+use super::{Arm, Experiment, Located, cells, names, repetitions};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::UnsaidPlace;
@@ -16,7 +16,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Blocks of each arm and row of a plan (trial.block), or records of each name of an
 imported set. Fewer than six is invalid where a plan or a document compares, a warning
 otherwise: of a plan of one arm nothing is compared. Our own single runs say it of
-themselves.
+themselves. In a matrix whose arms have six blocks or more over all rows it is a note:
+the verdicts over all rows have their interval, those of a single row have none.
 From six pairs on the exact signed-rank law has a 95 % interval: with 5, even if all
 differences agree, p is 0.0625. One run an arm has no interval: with a run-to-run
 deviation of 15 %, two identical arms differ by more than 10 % in about two cases of
@@ -53,6 +54,15 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .iter()
         .filter_map(|slots| slots.first().copied())
         .collect();
+    if let Some(blocks) = over_all_rows(experiment) {
+        let message = format!(
+            "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: only the verdicts over all rows, of {blocks} blocks, have an interval",
+            few.len(),
+            cells.len()
+        );
+        let advice = "for a verdict of a single row let the plan go through more passes";
+        return vec![RULE.about(None, Severity::Note, message, advice)];
+    }
     let message = format!(
         "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
         few.len(),
@@ -66,6 +76,16 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         None
     };
     vec![RULE.about(record, severity(experiment), message, advice)]
+}
+
+/// The fewest blocks of an arm over all rows of a matrix of slots, where they are enough.
+fn over_all_rows(experiment: &Experiment<'_>) -> Option<usize> {
+    let is_matrix = experiment.slots.iter().all(|(_, r)| r.trial.is_some())
+        && experiment.rows().len() > 1
+        && experiment.arms().len() > 1;
+    let of_arm = |(_, slots): &Arm<'_>| cells(slots).iter().map(|cell| repetitions(cell)).sum();
+    let fewest: usize = experiment.arms().iter().map(of_arm).min()?;
+    (is_matrix && fewest >= FEWEST).then_some(fewest)
 }
 
 /// A plan of one arm asks for levels, which say themselves that they have no interval.
@@ -101,6 +121,27 @@ mod tests {
         );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(run_on(check, &blocks(5)).len(), 1);
+    }
+
+    #[test]
+    fn one_pass_over_a_matrix_of_six_rows_has_verdicts_over_all_rows() {
+        let matrix = |rows: u32| -> Vec<Record> {
+            let slot = |row: u32, arm: &str| {
+                let mut record = placed(sound(), arm, 0, row);
+                record.trial.as_mut().unwrap().row = format!("size={row}");
+                record
+            };
+            (0..rows)
+                .flat_map(|row| ["a", "b"].map(|arm| slot(row, arm)))
+                .collect()
+        };
+        let found = run_on(check, &matrix(6));
+        assert_eq!(
+            only(&found),
+            "12 of 12 results have fewer than 6 repetitions, the fewest 1: only the verdicts over all rows, of 6 blocks, have an interval"
+        );
+        assert_eq!(found[0].severity, Severity::Note);
+        assert_eq!(run_on(check, &matrix(5))[0].severity, Severity::Invalid);
     }
 
     #[test]
