@@ -9,6 +9,7 @@
 //! count; the worker calls it an error.
 
 mod arena;
+mod blocking;
 mod error;
 mod libaio;
 mod mapped;
@@ -21,6 +22,7 @@ mod synchronous;
 mod uring;
 
 pub use arena::Arena;
+pub use blocking::{Blocking, BlockingEngine};
 pub use error::EngineError;
 pub use libaio::LibaioEngine;
 pub use mapped::MmapEngine;
@@ -108,17 +110,6 @@ pub struct Request {
 pub struct Completion {
     pub slot: Slot,
     pub result: i64,
-}
-
-/// Gives the completions of a blocking engine to its worker; without a copy where the worker has
-/// none left.
-#[inline]
-fn hand_over(ready: &mut Vec<Completion>, out: &mut Vec<Completion>) {
-    if out.is_empty() {
-        std::mem::swap(ready, out);
-    } else {
-        out.append(ready);
-    }
 }
 
 /// Moves requests to a target. Every accepted request completes exactly once.

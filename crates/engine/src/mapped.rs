@@ -6,40 +6,30 @@
 //! completes with EIO instead of killing the process.
 
 use crate::{
-    Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot, hand_over,
+    Arena, Blocking, BlockingEngine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot,
 };
-use std::fs::File;
-use sys::MapAdvice;
 
-pub struct MmapEngine {
+/// Buffers, and the mappings that they are copied from and to.
+pub struct MapCopies {
     maps: Vec<sys::FileMap>,
     arena: Arena,
-    ready: Vec<Completion>,
 }
 
-impl MmapEngine {
-    /// Maps `bytes` of each file, writable if asked, for operations of at most `block` bytes.
-    ///
-    /// # Errors
-    /// A file that cannot be mapped, or advice that the kernel refuses.
-    pub fn new(
-        files: Vec<File>,
-        bytes: &[u64],
-        writable: bool,
-        advice: &[MapAdvice],
-        depth: u32,
-        block: usize,
-    ) -> Result<Self, EngineError> {
+pub type MmapEngine = BlockingEngine<MapCopies>;
+
+impl OpenEngine for MmapEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
         sys::catch_bus_errors();
-        let mut maps = Vec::with_capacity(files.len());
-        for (file, &len) in files.into_iter().zip(bytes) {
-            let map =
-                sys::FileMap::new(file, len, writable).map_err(|source| EngineError::Map {
+        let mut maps = Vec::with_capacity(setup.files.len());
+        for (file, bytes) in setup.files.into_iter().zip(setup.file_bytes) {
+            let map = sys::FileMap::new(file, bytes, setup.writes).map_err(|source| {
+                EngineError::Map {
                     file: maps.len(),
-                    bytes: len,
+                    bytes,
                     source,
-                })?;
-            for &word in advice {
+                }
+            })?;
+            for &word in &setup.advice {
                 map.advise(word).map_err(|source| EngineError::Call {
                     call: "madvise",
                     source,
@@ -47,23 +37,12 @@ impl MmapEngine {
             }
             maps.push(map);
         }
-        Ok(Self {
-            maps,
-            arena: Arena::new(depth, block)?,
-            ready: Vec::with_capacity(depth as usize),
-        })
+        let arena = Arena::new(setup.depth, setup.block)?;
+        Ok(Self::over(MapCopies { maps, arena }, setup.depth))
     }
 }
 
-impl OpenEngine for MmapEngine {
-    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
-        let EngineSetup { depth, block, .. } = setup;
-        let (bytes, advice) = (&setup.file_bytes, &setup.advice);
-        Self::new(setup.files, bytes, setup.writes, advice, depth, block)
-    }
-}
-
-impl Engine for MmapEngine {
+impl Blocking for MapCopies {
     const PERFORMS: bool = true;
 
     fn buffer(&mut self, slot: Slot) -> &mut [u8] {
@@ -71,39 +50,16 @@ impl Engine for MmapEngine {
     }
 
     #[inline]
-    fn perform(&mut self, request: &Request) -> Option<i64> {
+    fn carry_out(&mut self, request: &Request) -> i64 {
         let map = &self.maps[request.file as usize];
         let len = request.len as usize;
-        Some(match request.op {
+        match request.op {
             Op::Read => map.read(request.offset, &mut self.arena.buffer(request.slot)[..len]),
             Op::Write => map.write(request.offset, &self.arena.buffer(request.slot)[..len]),
             Op::Fsync | Op::Fdatasync => map.flush(),
             Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
                 unreachable!("metadata operations go to MetaEngine")
             }
-        })
-    }
-
-    #[inline]
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        for request in batch {
-            let result = self.perform(request).expect("a copy always has a result");
-            self.ready.push(Completion {
-                slot: request.slot,
-                result,
-            });
         }
-        Ok(batch.len())
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _min: usize,
-        _timeout_ns: u64,
-        out: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        hand_over(&mut self.ready, out);
-        Ok(())
     }
 }

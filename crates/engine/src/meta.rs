@@ -5,7 +5,7 @@
 //! ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no
 //! system call.
 
-use crate::{Completion, Engine, EngineError, Op, Request, Slot};
+use crate::{Blocking, BlockingEngine, EngineError, Op, Request, Slot};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -41,11 +41,12 @@ impl Entry {
 /// Metadata operations on a list of paths; a request's `file` is the index. Every operation acts on
 /// the current name: a rename goes to `NAME.renamed`, and the next one back. Engines that run
 /// together need lists without common paths.
-pub struct MetaEngine {
+pub struct NameCalls {
     entries: Vec<Entry>,
     file_bytes: u64,
-    ready: Vec<Completion>,
 }
+
+pub type MetaEngine = BlockingEngine<NameCalls>;
 
 impl MetaEngine {
     /// An engine over these paths; directories to be read are paths too. A created file is
@@ -62,13 +63,15 @@ impl MetaEngine {
                 call: "taking a path",
                 source,
             })?;
-        Ok(Self {
+        let calls = NameCalls {
             entries,
             file_bytes,
-            ready: Vec::with_capacity(1),
-        })
+        };
+        Ok(Self::over(calls, 1))
     }
+}
 
+impl NameCalls {
     fn perform(&mut self, request: &Request) -> io::Result<()> {
         let entry = &mut self.entries[request.file as usize];
         match request.op {
@@ -145,42 +148,25 @@ fn unlink(entry: &mut Entry) -> io::Result<()> {
     outcome
 }
 
-impl Engine for MetaEngine {
+impl Blocking for NameCalls {
     /// Empty: no operation moves data.
     fn buffer(&mut self, _slot: Slot) -> &mut [u8] {
         &mut []
     }
 
     #[inline]
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        for request in batch {
-            let result = match self.perform(request) {
-                Ok(()) => 0,
-                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
-            };
-            self.ready.push(Completion {
-                slot: request.slot,
-                result,
-            });
+    fn carry_out(&mut self, request: &Request) -> i64 {
+        match self.perform(request) {
+            Ok(()) => 0,
+            Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
         }
-        Ok(batch.len())
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _min: usize,
-        _timeout_ns: u64,
-        out: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        out.append(&mut self.ready);
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Engine;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -382,7 +368,7 @@ mod tests {
             for (file, op) in steps {
                 results(&mut engine, file, [op]);
                 let mut seen: Vec<PathBuf> = foreign.iter().map(|name| root.path().join(name)).collect();
-                seen.extend(engine.entries.iter().filter(|entry| entry.is_ours).map(|entry| entry.current().to_path_buf()));
+                seen.extend(engine.calls.entries.iter().filter(|entry| entry.is_ours).map(|entry| entry.current().to_path_buf()));
                 seen.sort();
                 prop_assert_eq!(names(root.path()), seen.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect::<Vec<_>>());
                 let left = listing(root.path());

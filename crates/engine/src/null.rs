@@ -1,13 +1,11 @@
 //! No I/O: every request is complete at once. What remains is the generator's own cost.
 
-use crate::{
-    Arena, Completion, Engine, EngineError, EngineSetup, OpenEngine, Request, Slot, hand_over,
-};
+use crate::{Arena, Blocking, BlockingEngine, EngineError, EngineSetup, OpenEngine, Request, Slot};
 
-pub struct NullEngine {
-    arena: Arena,
-    ready: Vec<Completion>,
-}
+/// Buffers, and nothing that is done with them.
+pub struct NoCalls(Arena);
+
+pub type NullEngine = BlockingEngine<NoCalls>;
 
 impl NullEngine {
     /// Buffers for `depth` operations of `block` bytes.
@@ -15,10 +13,7 @@ impl NullEngine {
     /// # Errors
     /// Not enough memory.
     pub fn new(depth: u32, block: usize) -> Result<Self, EngineError> {
-        Ok(Self {
-            arena: Arena::new(depth, block)?,
-            ready: Vec::with_capacity(depth as usize),
-        })
+        Ok(Self::over(NoCalls(Arena::new(depth, block)?), depth))
     }
 }
 
@@ -28,28 +23,13 @@ impl OpenEngine for NullEngine {
     }
 }
 
-impl Engine for NullEngine {
+impl Blocking for NoCalls {
     fn buffer(&mut self, slot: Slot) -> &mut [u8] {
-        self.arena.buffer(slot)
+        self.0.buffer(slot)
     }
 
     #[inline]
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        self.ready.extend(batch.iter().map(|r| Completion {
-            slot: r.slot,
-            result: i64::from(r.len),
-        }));
-        Ok(batch.len())
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _min: usize,
-        _timeout_ns: u64,
-        out: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        hand_over(&mut self.ready, out);
-        Ok(())
+    fn carry_out(&mut self, request: &Request) -> i64 {
+        i64::from(request.len)
     }
 }

@@ -1,38 +1,30 @@
 //! One blocking syscall an operation.
 
 use crate::{
-    Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot, hand_over,
+    Arena, Blocking, BlockingEngine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot,
 };
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-pub struct SyncEngine {
+/// Buffers, and the files that they are read and written to.
+pub struct FileCalls {
     arena: Arena,
     files: Vec<File>,
-    ready: Vec<Completion>,
 }
 
-impl SyncEngine {
-    /// One buffer of `block` bytes over the given files.
-    ///
-    /// # Errors
-    /// Not enough memory.
-    pub fn new(files: Vec<File>, depth: u32, block: usize) -> Result<Self, EngineError> {
-        Ok(Self {
-            arena: Arena::new(depth, block)?,
-            files,
-            ready: Vec::with_capacity(depth as usize),
-        })
-    }
-}
+pub type SyncEngine = BlockingEngine<FileCalls>;
 
 impl OpenEngine for SyncEngine {
     fn open(setup: EngineSetup) -> Result<Self, EngineError> {
-        Self::new(setup.files, setup.depth, setup.block)
+        let calls = FileCalls {
+            arena: Arena::new(setup.depth, setup.block)?,
+            files: setup.files,
+        };
+        Ok(Self::over(calls, setup.depth))
     }
 }
 
-impl Engine for SyncEngine {
+impl Blocking for FileCalls {
     const PERFORMS: bool = true;
     const CALLS: bool = true;
 
@@ -41,7 +33,7 @@ impl Engine for SyncEngine {
     }
 
     #[inline]
-    fn perform(&mut self, request: &Request) -> Option<i64> {
+    fn carry_out(&mut self, request: &Request) -> i64 {
         let fd = self.files[request.file as usize].as_raw_fd();
         let address = self.arena.address(request.slot);
         let len = request.len as usize;
@@ -51,7 +43,7 @@ impl Engine for SyncEngine {
         );
         // SAFETY: the slot's buffer is at least `len` bytes and idle, so the kernel is its only
         // user during the call.
-        let result = unsafe {
+        unsafe {
             match request.op {
                 Op::Read => sys::pread(fd, address, len, request.offset),
                 Op::Write => sys::pwrite(fd, address, len, request.offset),
@@ -61,32 +53,6 @@ impl Engine for SyncEngine {
                     unreachable!("metadata operations are the metadata engine's")
                 }
             }
-        };
-        Some(result)
-    }
-
-    #[inline]
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        for request in batch {
-            let result = self
-                .perform(request)
-                .expect("a blocking call always has a result");
-            self.ready.push(Completion {
-                slot: request.slot,
-                result,
-            });
         }
-        Ok(batch.len())
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _min: usize,
-        _timeout_ns: u64,
-        out: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        hand_over(&mut self.ready, out);
-        Ok(())
     }
 }

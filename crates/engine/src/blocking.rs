@@ -1,0 +1,75 @@
+//! Engines whose requests have ended when the call that carries them out returns: the one place
+//! where their completions wait for the worker.
+
+use crate::{Completion, Engine, EngineError, Request, Slot};
+
+/// What carries out one request after the other.
+pub trait Blocking {
+    /// As [`Engine::PERFORMS`].
+    const PERFORMS: bool = false;
+
+    /// As [`Engine::CALLS`].
+    const CALLS: bool = false;
+
+    /// As [`Engine::buffer`].
+    fn buffer(&mut self, slot: Slot) -> &mut [u8];
+
+    /// Carries out one request; returns the bytes moved, or a negative errno.
+    fn carry_out(&mut self, request: &Request) -> i64;
+}
+
+/// An engine of blocking calls.
+pub struct BlockingEngine<B> {
+    pub(crate) calls: B,
+    ready: Vec<Completion>,
+}
+
+impl<B: Blocking> BlockingEngine<B> {
+    /// An engine that has at most `depth` completions to hand over.
+    pub(crate) fn over(calls: B, depth: u32) -> Self {
+        Self {
+            calls,
+            ready: Vec::with_capacity(depth as usize),
+        }
+    }
+}
+
+impl<B: Blocking> Engine for BlockingEngine<B> {
+    const PERFORMS: bool = B::PERFORMS;
+    const CALLS: bool = B::CALLS;
+
+    #[inline]
+    fn buffer(&mut self, slot: Slot) -> &mut [u8] {
+        self.calls.buffer(slot)
+    }
+
+    #[inline]
+    fn perform(&mut self, request: &Request) -> Option<i64> {
+        Some(self.calls.carry_out(request))
+    }
+
+    #[inline]
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        self.ready.extend(batch.iter().map(|request| Completion {
+            slot: request.slot,
+            result: self.calls.carry_out(request),
+        }));
+        Ok(batch.len())
+    }
+
+    /// Without a copy where the worker has none left.
+    #[inline]
+    fn reap(
+        &mut self,
+        _min: usize,
+        _timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        if out.is_empty() {
+            std::mem::swap(&mut self.ready, out);
+        } else {
+            out.append(&mut self.ready);
+        }
+        Ok(())
+    }
+}
