@@ -26,12 +26,6 @@ pub enum Method {
     OfKinds,
     /// Mean with Student's t: assumes normal differences.
     PairedT,
-    /// Difference of arm means with the residual variance of all arms: assumes normal, equally
-    /// spread residuals.
-    PooledT,
-    /// Sample quantile with the binomial interval of its order statistics: assumes independent
-    /// observations.
-    OrderStatistics,
 }
 
 impl fmt::Display for Method {
@@ -40,8 +34,6 @@ impl fmt::Display for Method {
             Self::HodgesLehmann => "Hodges-Lehmann, signed-rank interval",
             Self::OfKinds => "parametric, means by order",
             Self::PairedT => "parametric, paired t",
-            Self::PooledT => "parametric, pooled t",
-            Self::OrderStatistics => "order statistics, if observations were independent",
         })
     }
 }

@@ -8,8 +8,7 @@
 //! # The path of a comparison
 //! 1. [`Design`] draws the order of slots from a seed. [`aliased_with_order`] refuses data that
 //!    were taken arm after arm.
-//! 2. Inside a slot [`warm_up`] cuts what is not steady and [`effective_size`] says how much the
-//!    rest is worth.
+//! 2. Inside a slot [`warm_up`] cuts what is not steady.
 //! 3. Each block gives `d = ln(arm / baseline)`; [`effect`] makes an estimate of them,
 //!    [`signed_rank`] a p.
 //!    [`place_in_block`] and [`without_place`] first take out what the second slot of a pair gains.
@@ -40,7 +39,6 @@
 mod control;
 mod drift;
 mod effect;
-mod effective;
 mod estimate;
 mod family;
 mod fisher;
@@ -68,7 +66,6 @@ pub mod warm_up;
 pub use control::{control_p, control_p_by_pass};
 pub use drift::{BlockRun, Drift, PORTABLE_CHANGE, drift, predecessor_test};
 pub use effect::{FEWEST_BLOCKS, effect};
-pub use effective::{EffectiveSize, best_slot_seconds, effective_size};
 pub use estimate::{Estimate, Method};
 pub use family::{Decision, Family};
 pub use fisher::fisher_exact;
@@ -78,14 +75,14 @@ pub use order::{
     OrderedPair, PLACE_ALPHA, PairArm, PlaceEffect, free_of_carry_over, place_in_block,
     unless_carry_over, without_place,
 };
-pub use outliers::{from_neighbours, outlying};
-pub use quantile::{quantile_estimate, quantile_has_support, quantile_ranks};
+pub use outliers::outlying;
+pub use quantile::quantile_has_support;
 pub use rank_tests::{friedman, kruskal_wallis, mann_whitney};
 pub use schedule::{Aliased, Control, Design, ScheduledSlot, Unit, aliased_with_order};
 pub use serial::{Dependence, SERIAL_ALPHA, Serial, serial};
 pub use signed_rank::{EXACT_UP_TO, SignedRank, SignedRankLaw, signed_rank};
 pub use spending::{FIRST_LOOK, Spending};
-pub use student::{paired_t, pooled_t};
+pub use student::paired_t;
 pub use thresholds::{LOOKS, Thresholds, open_looks, pass_looks};
 pub use trend::{mann_kendall, runs_test, theil_sen_change};
 pub use verdict::{Better, CARRY_OVER_ALPHA, CONTROL_ALPHA, Reason, UNEQUAL_ALPHA, Verdict, judge};

@@ -239,31 +239,6 @@ pub fn f_upper(f: f64, df1: f64, df2: f64) -> f64 {
     }
 }
 
-/// P(K <= k) for K successes in `n` trials of probability `p`.
-#[must_use]
-pub fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
-    if k >= n {
-        1.0
-    } else {
-        beta_incomplete((n - k) as f64, k as f64 + 1.0, 1.0 - p)
-    }
-}
-
-/// The smallest k with P(K <= k) >= q.
-#[must_use]
-pub fn binomial_quantile(q: f64, n: u64, p: f64) -> u64 {
-    let (mut low, mut high) = (0, n);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if binomial_cdf(middle, n, p) >= q {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low
-}
-
 /// The expected values are those of scipy 1.17.1: `stats.norm.cdf(x)`, `stats.t.ppf(p, df)`,
 /// `stats.chi2.sf(x, df)` and so on.
 #[cfg(test)]
@@ -396,30 +371,5 @@ mod tests {
         ] {
             close(gamma_upper(a, x), expected, 1e-12, "gamma");
         }
-    }
-
-    #[test]
-    fn binomial_agrees_with_scipy() {
-        for (q, n, p, expected) in [
-            (0.025, 20, 0.5, 6),
-            (0.975, 20, 0.5, 14),
-            (0.025, 1000, 0.99, 983),
-            (0.975, 1000, 0.99, 996),
-            (0.025, 200, 0.99, 195),
-            (0.975, 200, 0.99, 200),
-            (0.5, 7, 0.3, 2),
-            (0.025, 100_000, 0.999, 99_880),
-            (0.975, 2_000_000_000, 0.999, 1_998_002_770),
-        ] {
-            assert_eq!(binomial_quantile(q, n, p), expected, "q {q} n {n} p {p}");
-        }
-        for (k, n, p, expected) in [
-            (3, 10, 0.5, 0.171_875),
-            (985, 1000, 0.99, 0.082_412_319_516_089_2),
-            (998_900, 1_000_000, 0.999, 0.000_957_466_970_028_627_8),
-        ] {
-            close(binomial_cdf(k, n, p), expected, 1e-8, "binomial");
-        }
-        assert_eq!(binomial_cdf(10, 10, 0.1), 1.0);
     }
 }

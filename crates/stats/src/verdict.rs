@@ -94,8 +94,8 @@ pub fn judge(
         return Verdict::Invalid(Reason::TooFewBlocks { n: 0 });
     };
     let parametric = match estimate.method {
-        Method::OfKinds | Method::PairedT | Method::PooledT => true,
-        Method::HodgesLehmann | Method::OrderStatistics => false,
+        Method::OfKinds | Method::PairedT => true,
+        Method::HodgesLehmann => false,
     };
     if estimate.n < FEWEST_BLOCKS - usize::from(parametric) {
         return Verdict::Invalid(Reason::TooFewBlocks { n: estimate.n });

@@ -53,13 +53,6 @@ pub fn frozen_cut(cuts_by_arm: &[Vec<usize>]) -> usize {
     crate::sample::floor_index((1.2 * largest - 1e-9).ceil())
 }
 
-/// Whether a slot's own cut contradicts the frozen one: longer by more than a tenth of the slot, or
-/// at the limit of the search.
-#[must_use]
-pub fn exceeds_frozen(own: Cut, frozen: usize, slot_seconds: usize) -> bool {
-    own.at_limit || own.seconds as f64 - frozen as f64 > 0.1 * slot_seconds as f64
-}
-
 /// The steadiness of a series in five windows of nearly equal length, relative to the mean of the
 /// window means.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -214,23 +207,6 @@ mod tests {
         assert_eq!(frozen_cut(&[vec![5, 10, 15], vec![20, 20, 60], vec![]]), 24);
         assert_eq!(frozen_cut(&[vec![5]]), 6);
         assert_eq!(frozen_cut(&[]), 0);
-    }
-
-    #[test]
-    fn only_a_clearly_longer_cut_contradicts_the_frozen_one() {
-        let own = |seconds| Cut {
-            seconds,
-            at_limit: false,
-        };
-        assert!(!exceeds_frozen(own(35), 24, 120) && exceeds_frozen(own(40), 24, 120));
-        assert!(exceeds_frozen(
-            Cut {
-                seconds: 0,
-                at_limit: true
-            },
-            24,
-            120
-        ));
     }
 
     #[test]

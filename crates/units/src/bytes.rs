@@ -25,8 +25,6 @@ impl Bytes {
     pub const KIB: Bytes = Bytes(1 << 10);
     /// 1024 KiB.
     pub const MIB: Bytes = Bytes(1 << 20);
-    /// 1024 MiB.
-    pub const GIB: Bytes = Bytes(1 << 30);
 
     /// Reads a size such as `4k`, `4KiB`, `1.5G`, `4 kB` or `1_048_576`.
     ///
@@ -319,7 +317,6 @@ mod tests {
     fn the_constants_are_what_they_are_called() {
         assert_eq!(Bytes::KIB.to_string(), "1 KiB");
         assert_eq!(Bytes::MIB.to_string(), "1 MiB");
-        assert_eq!(Bytes::GIB.to_string(), "1 GiB");
     }
 
     #[test]

@@ -87,11 +87,6 @@ impl Nanos {
         u64_to_f64(self.0) / u64_to_f64(SECOND)
     }
 
-    /// The span in milliseconds, to the precision of an `f64`.
-    pub fn as_millis_f64(self) -> f64 {
-        u64_to_f64(self.0) / u64_to_f64(MILLI)
-    }
-
     /// The sum, or `None` if it is longer than the longest span.
     pub const fn checked_add(self, other: Nanos) -> Option<Nanos> {
         match self.0.checked_add(other.0) {
@@ -282,7 +277,6 @@ mod tests {
         assert_eq!(Nanos::from_secs_f64(f64::NEG_INFINITY), Nanos::ZERO);
         assert_eq!(Nanos::from_secs_f64(f64::INFINITY), Nanos::MAX);
         assert_eq!(Nanos(1_500_000_000).as_secs_f64(), 1.5);
-        assert_eq!(Nanos(1_500_000).as_millis_f64(), 1.5);
     }
 
     #[test]

@@ -63,9 +63,8 @@ fn sentences(study: &Study) -> Vec<String> {
 pub(crate) fn level_method(method: Method) -> String {
     match method {
         Method::HodgesLehmann => "Hodges-Lehmann with the exact signed-rank interval".to_owned(),
-        Method::OfKinds | Method::PairedT | Method::PooledT => {
+        Method::OfKinds | Method::PairedT => {
             "mean with Student's t interval at five blocks".to_owned()
         }
-        Method::OrderStatistics => method.to_string(),
     }
 }

@@ -167,8 +167,6 @@ fn method(method: Method) -> &'static str {
         Method::HodgesLehmann => "hodges-lehmann",
         Method::OfKinds => "means by order",
         Method::PairedT => "paired t",
-        Method::PooledT => "pooled t",
-        Method::OrderStatistics => "order statistics",
     }
 }
 
