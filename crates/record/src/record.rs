@@ -322,6 +322,19 @@ pub enum Status {
     Incomplete,
 }
 
+impl Status {
+    /// The word in records, tables and texts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub status: Status,

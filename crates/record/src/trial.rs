@@ -110,6 +110,18 @@ pub enum Role {
     Control,
 }
 
+impl Role {
+    /// The word in records, plan files and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Baseline => "baseline",
+            Self::Control => "control",
+        }
+    }
+}
+
 /// How an experiment decides to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

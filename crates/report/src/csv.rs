@@ -9,7 +9,7 @@
 
 use crate::per_second;
 use analyze::Effective;
-use record::{Histogram, Interval, Operations, Record, Status};
+use record::{Histogram, Interval, Operations, Record};
 use std::collections::BTreeSet;
 use units::lossless::f64_to_u64_saturating;
 
@@ -94,7 +94,7 @@ fn summary_row(record: &Record, kind: &str, operations: &Operations) -> Vec<Stri
     row.extend(["engine", "block-size", "queue-depth", "threads"].map(text));
     row.extend([
         seconds(record.elapsed_of(kind)),
-        status(record.outcome.status).to_owned(),
+        record.outcome.status.word().to_owned(),
         kind.to_owned(),
     ]);
     row.extend(counts(operations, record.elapsed_of(kind)));
@@ -132,15 +132,6 @@ fn tail(latency: &Histogram) -> [String; 5] {
         quantile(0.999),
         whole(latency.max()),
     ]
-}
-
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
-        Status::Incomplete => "incomplete",
-    }
 }
 
 /// Nanoseconds as seconds, exact.

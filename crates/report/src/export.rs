@@ -7,8 +7,7 @@
 //! under names of their own.
 
 use record::{
-    ALL, Environment, KindFigures, OptionValue, Quantity, Record, Role, Status, Typing, figures,
-    summary,
+    ALL, Environment, KindFigures, OptionValue, Quantity, Record, Typing, figures, summary,
 };
 use std::collections::BTreeSet;
 use units::ValueUnit;
@@ -107,7 +106,7 @@ const IDENTITY: &[Named<Record>] = &[
     ("verb", |record| text(&record.kind)),
     ("name", |record| text(&record.name)),
     ("started_at", |record| text(&record.started_at)),
-    ("status", |record| text(status(record.outcome.status))),
+    ("status", |record| text(record.outcome.status.word())),
     ("tool", |record| {
         text(
             record
@@ -129,7 +128,7 @@ const IDENTITY: &[Named<Record>] = &[
     ("target", |record| text(&record.targets.first()?.path)),
     ("plan", |record| text(&record.trial.as_ref()?.plan)),
     ("arm", |record| text(&record.trial.as_ref()?.arm)),
-    ("role", |record| text(role(record.trial.as_ref()?.role))),
+    ("role", |record| text(record.trial.as_ref()?.role.word())),
     ("row", |record| text(&record.trial.as_ref()?.row)),
     ("block", |record| whole(record.trial.as_ref()?.block.into())),
     ("attempt", |record| {
@@ -222,23 +221,6 @@ fn whole(number: u64) -> ExportCell {
 
 fn real(number: f64) -> ExportCell {
     number.is_finite().then_some(OptionValue::Real(number))
-}
-
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
-        Status::Incomplete => "incomplete",
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Baseline => "baseline",
-        Role::Candidate => "candidate",
-        Role::Control => "control",
-    }
 }
 
 /// Whether these are the bytes of a Parquet file that was exported here.

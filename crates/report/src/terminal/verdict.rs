@@ -105,12 +105,6 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
 
 /// How it ended; `word` stands in the place of the usual one.
 pub(super) fn write_end(page: &mut Page, record: &Record, word: Option<&str>) {
-    let usual = match record.outcome.status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
-        Status::Incomplete => "incomplete",
-    };
     let code = if record.outcome.exit_code == 0 {
         String::new()
     } else {
@@ -122,7 +116,7 @@ pub(super) fn write_end(page: &mut Page, record: &Record, word: Option<&str>) {
         .as_ref()
         .map(|message| format!(": {message}"))
         .unwrap_or_default();
-    let word = word.unwrap_or(usual);
+    let word = word.unwrap_or(record.outcome.status.word());
     page.fact("outcome", &format!("{word}{code}{message}"));
 }
 
