@@ -1,10 +1,9 @@
 //! The file in which an experiment is asked: `PLAN.toml`.
 //!
-//! Reading it touches nothing. What a key may be stands in one table; a key that is not there, a
+//! Reading it touches nothing. A key is what some reader asks for; a key that nobody asks for, a
 //! placeholder without a value and a value without a use are errors with their line.
 
 mod cell;
-mod keys;
 mod node;
 mod reading;
 mod rows;
@@ -18,8 +17,9 @@ pub use spec::{
 };
 pub use template::Builtins;
 
-use cell::cell;
+use cell::{Sections, cell};
 use node::{NodeValue, PlanNode};
+use reading::NodeTable;
 use record::Role;
 use rows::rows;
 use stats::pass_looks;
@@ -128,6 +128,7 @@ pub struct PlanFile {
     pub cells: Vec<Vec<PlanCell>>,
 }
 
+const ROLES: [Role; 3] = [Role::Baseline, Role::Candidate, Role::Control];
 /// The most slots of a pass: more is a slip of the pen.
 const MOST_CELLS: usize = 10_000;
 /// Looks are simulated up to so many passes.
@@ -157,10 +158,13 @@ impl PlanFile {
 
 fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
     let root = node::parse(text)?;
-    keys::check(&root)?;
-    let top = reading::NodeTable::of(&root);
-    let (rows, factors) = rows(&root)?;
-    let arms = Arms::of(&root)?;
+    let top = NodeTable::of(&root, "a plan");
+    let common = Sections::of(&top)?;
+    let (factors, arms) = (top.section("factors")?, top.get("arm"));
+    let mut plan = settings(&top, file)?;
+    top.check_known()?;
+    let (rows, factors) = rows(factors)?;
+    let arms = Arms::of(arms)?;
     arms.check_apart(&factors)?;
     if rows.len().saturating_mul(arms.list.len()) > MOST_CELLS {
         return Err(Wrong::new(
@@ -170,27 +174,31 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
     }
     let shown: std::sync::Arc<str> = file.into();
     let mut names = Names::default();
-    let mut cells = Vec::new();
     for row in &rows {
         let mut of_row = Vec::new();
         for arm in &arms.list {
             let values = names.of_cell(arm, row, &arms.common);
-            of_row.push(cell(&root, arm.node, &values, &mut names, &shown)?);
+            of_row.push(cell(common, arm, &values, &mut names, &shown)?);
         }
-        cells.push(of_row);
+        plan.cells.push(of_row);
     }
     names.check_used(&factors, &arms)?;
-    let passes = passes(&top)?;
+    plan.arms = arms.list.into_iter().map(|arm| arm.facts).collect();
+    let row = |row: rows::RowOfFile| FileRow { name: row.name };
+    plan.rows = rows.into_iter().map(row).collect();
+    Ok(plan)
+}
+
+/// What is said of the experiment as a whole; arms, rows and cells are still to come.
+fn settings(top: &NodeTable<'_>, file: &str) -> Result<PlanFile, Wrong> {
     let stem = std::path::Path::new(file).file_stem();
-    let environment = top.table("environment")?;
-    let surroundings = match &environment {
-        None => Surroundings::default(),
-        Some(table) => Surroundings {
+    let surroundings = top.table("environment", |table| {
+        Ok(Surroundings {
             drop_caches: table.switch("drop-caches")?.unwrap_or(false),
             wait_idle_ns: table.time("wait-idle")?.unwrap_or(0),
             governor: table.text("governor")?,
-        },
-    };
+        })
+    })?;
     Ok(PlanFile {
         name: match top.name("name")? {
             Some(name) if name.contains('/') => {
@@ -203,8 +211,8 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
         seed: top.whole("seed")?.unwrap_or(1),
         metric: top.text("metric")?,
         better: top.one_of("better", &["higher", "lower"])?,
-        margin: margin(&top)?,
-        passes,
+        margin: margin(top)?,
+        passes: passes(top)?,
         budget_ns: top.time("budget")?.unwrap_or(3_600_000_000_000),
         settle_ns: top.time("settle")?.unwrap_or(10_000_000_000),
         control: top.switch("control")?,
@@ -212,17 +220,14 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
         slot_limit_ns: top.some_time("slot-limit")?.unwrap_or(900_000_000_000),
         scratch: top.text("scratch")?,
         keep_free_bytes: top.size("keep-free")?.unwrap_or(2 << 30),
-        surroundings,
-        arms: arms.list.iter().map(|arm| arm.facts.clone()).collect(),
-        rows: rows
-            .into_iter()
-            .map(|row| FileRow { name: row.name })
-            .collect(),
-        cells,
+        surroundings: surroundings.unwrap_or_default(),
+        arms: Vec::new(),
+        rows: Vec::new(),
+        cells: Vec::new(),
     })
 }
 
-fn margin(top: &reading::NodeTable<'_>) -> Result<f64, Wrong> {
+fn margin(top: &NodeTable<'_>) -> Result<f64, Wrong> {
     let margin = top.share("margin")?.unwrap_or(0.05);
     if margin > 0.0 && margin.is_finite() {
         return Ok(margin);
@@ -233,7 +238,7 @@ fn margin(top: &reading::NodeTable<'_>) -> Result<f64, Wrong> {
     ))
 }
 
-fn passes(top: &reading::NodeTable<'_>) -> Result<Passes, Wrong> {
+fn passes(top: &NodeTable<'_>) -> Result<Passes, Wrong> {
     let bad = || {
         top.wrong(
             "passes",
@@ -276,7 +281,8 @@ fn passes(top: &reading::NodeTable<'_>) -> Result<Passes, Wrong> {
 /// An arm, and what the file says of it.
 pub(crate) struct ArmOfFile<'a> {
     pub(crate) facts: FileArm,
-    pub(crate) node: &'a PlanNode,
+    pub(crate) line: usize,
+    pub(crate) sections: Sections<'a>,
     /// Its own values, with their lines.
     pub(crate) set: BTreeMap<String, (usize, String)>,
 }
@@ -288,17 +294,15 @@ pub(crate) struct Arms<'a> {
 }
 
 impl<'a> Arms<'a> {
-    fn of(root: &'a PlanNode) -> Result<Self, Wrong> {
-        let Some(nodes) = root
-            .get("arm")
-            .and_then(PlanNode::items)
-            .filter(|all| !all.is_empty())
-        else {
-            return Err(Wrong::new(
+    fn of(arms: Option<&'a PlanNode>) -> Result<Self, Wrong> {
+        let nodes = match arms.map(|arms| (arms.line, arms.items())) {
+            None | Some((_, Some([]))) => Err(Wrong::new(
                 1,
                 "a plan has [[arm]] tables: the baseline, and what is compared with it",
-            ));
-        };
+            )),
+            Some((_, Some(nodes))) if nodes.iter().all(PlanNode::is_table) => Ok(nodes),
+            Some((line, _)) => Err(Wrong::new(line, "arms are written as [[arm]] tables")),
+        }?;
         let mut list: Vec<ArmOfFile<'_>> = Vec::new();
         for (index, node) in nodes.iter().enumerate() {
             let arm = arm(node, index)?;
@@ -345,40 +349,55 @@ impl<'a> Arms<'a> {
 }
 
 fn arm(node: &PlanNode, index: usize) -> Result<ArmOfFile<'_>, Wrong> {
-    let table = reading::NodeTable::of(node);
-    let name = table.name("name")?.filter(|name| !name.is_empty());
-    let name =
-        name.ok_or_else(|| Wrong::new(node.line, format!("arm {} has no name", index + 1)))?;
-    let role = table.one_of("role", &["baseline", "candidate", "control"])?;
-    let role = match role.as_deref() {
-        Some("baseline") => Role::Baseline,
-        Some("control") => Role::Control,
-        None if index == 0 => Role::Baseline,
-        Some(_) | None => Role::Candidate,
-    };
-    let mut set = BTreeMap::new();
-    if let Some(values) = node.get("set") {
-        for (key, line, value) in values.members() {
-            template::check_name(key, *line)?;
-            let text = value.as_text();
-            let text = text.ok_or_else(|| {
-                Wrong::new(
-                    *line,
-                    format!("set.{key}: is neither text, number nor switch"),
-                )
-            })?;
-            set.insert(key.clone(), (*line, text));
-        }
-    }
-    Ok(ArmOfFile {
-        facts: FileArm {
-            name,
-            role,
-            expects: table.texts("expects")?.unwrap_or_default(),
-        },
-        node,
-        set,
+    NodeTable::read(node, "arm", |table| {
+        let (sections, set) = (Sections::of(table)?, own_values(table)?);
+        let name = table.name("name")?.filter(|name| !name.is_empty());
+        let role = table.one_of("role", &ROLES.map(Role::word))?;
+        let expects = table.texts("expects")?.unwrap_or_default();
+        table.check_known()?;
+        let name =
+            name.ok_or_else(|| Wrong::new(node.line, format!("arm {} has no name", index + 1)))?;
+        let said = ROLES
+            .into_iter()
+            .find(|one| Some(one.word()) == role.as_deref());
+        let usual = match index {
+            0 => Role::Baseline,
+            _ => Role::Candidate,
+        };
+        Ok(ArmOfFile {
+            facts: FileArm {
+                name,
+                role: said.unwrap_or(usual),
+                expects,
+            },
+            line: node.line,
+            sections,
+            set,
+        })
     })
+}
+
+/// The values that an arm has for placeholders, with their lines.
+fn own_values(arm: &NodeTable<'_>) -> Result<BTreeMap<String, (usize, String)>, Wrong> {
+    let Some(values) = arm.get("set") else {
+        return Ok(BTreeMap::new());
+    };
+    if !values.is_table() {
+        return Err(arm.wrong("set", "is a table, such as { size = \"1M\" }"));
+    }
+    let mut out = BTreeMap::new();
+    for (key, line, value) in values.members() {
+        template::check_name(key, *line)?;
+        let text = value.as_text();
+        let text = text.ok_or_else(|| {
+            Wrong::new(
+                *line,
+                format!("set.{key}: is neither text, number nor switch"),
+            )
+        })?;
+        out.insert(key.clone(), (*line, text));
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

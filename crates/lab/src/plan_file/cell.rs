@@ -1,9 +1,10 @@
 //! What one arm does in one row.
 
 use super::node::{NodeValue, PlanNode};
+use super::reading::NodeTable;
 use super::spec::{BuildSpec, ServerSpec, WorkSpec, build_spec, server_spec, work_spec};
 use super::template::{Builtins, Names, Values};
-use super::{PlanFileError, Wrong};
+use super::{ArmOfFile, PlanFileError, Wrong};
 use record::PlannedWorkload;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,17 +21,35 @@ pub struct PlanCell {
 /// Keys whose text is a command.
 const COMMANDS: [&str; 5] = ["command", "prepare", "cleanup", "reset", "identity"];
 
+/// The parts of a file, or of an arm, that say what is done.
+#[derive(Clone, Copy)]
+pub(crate) struct Sections<'a> {
+    build: Option<&'a PlanNode>,
+    server: Option<&'a PlanNode>,
+    workload: Option<&'a PlanNode>,
+}
+
+impl<'a> Sections<'a> {
+    pub(super) fn of(table: &NodeTable<'a>) -> Result<Self, Wrong> {
+        Ok(Self {
+            build: table.section("build")?,
+            server: table.section("server")?,
+            workload: table.section("workload")?,
+        })
+    }
+}
+
 /// A cell of these values, checked with placeholders that have the right form.
 pub(super) fn cell(
-    root: &PlanNode,
-    arm: &PlanNode,
+    common: Sections<'_>,
+    arm: &ArmOfFile<'_>,
     values: &Values,
     names: &mut Names,
     file: &Arc<str>,
 ) -> Result<PlanCell, Wrong> {
     let is_deep = |key: &str| ["env", "limits", "set", "run"].contains(&key);
-    let mut section = |name: &str| -> Result<Option<PlanNode>, Wrong> {
-        let merged = match (root.get(name), arm.get(name)) {
+    let mut section = |common: Option<&PlanNode>, own: Option<&PlanNode>| {
+        let merged = match (common, own) {
             (None, None) => return Ok(None),
             (Some(one), None) | (None, Some(one)) => one.clone(),
             (Some(common), Some(own)) => common.under(own, is_deep),
@@ -38,8 +57,10 @@ pub(super) fn cell(
         let filled = merged.map(&mut |text, line| names.fill(text, line, values))?;
         in_words(&filled).map(Some)
     };
-    let (build, server) = (section("build")?, section("server")?);
-    let workload = section("workload")?;
+    let own = arm.sections;
+    let build = section(common.build, own.build)?;
+    let server = section(common.server, own.server)?;
+    let workload = section(common.workload, own.workload)?;
     let workload = workload.ok_or_else(|| {
         Wrong::new(
             arm.line,

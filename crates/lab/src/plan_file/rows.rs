@@ -1,7 +1,8 @@
 //! Rows: the combinations of the factors' values.
 
 use super::node::PlanNode;
-use super::{MOST_CELLS, Wrong, keys, template};
+use super::reading::meant;
+use super::{MOST_CELLS, Wrong, template};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One combination of values.
@@ -15,12 +16,12 @@ type Named = Vec<(String, usize)>;
 
 /// Rows are the product of the factors, in the order in which the file has them, and the names of
 /// the factors with their lines.
-pub(super) fn rows(root: &PlanNode) -> Result<(Vec<RowOfFile>, Named), Wrong> {
+pub(super) fn rows(factors: Option<&PlanNode>) -> Result<(Vec<RowOfFile>, Named), Wrong> {
     let one = RowOfFile {
         name: "run".into(),
         values: BTreeMap::new(),
     };
-    let Some(factors) = root.get("factors") else {
+    let Some(factors) = factors else {
         return Ok((vec![one], Vec::new()));
     };
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
@@ -112,7 +113,7 @@ fn excluded(factors: &PlanNode, names: &[(String, usize)]) -> Result<Excluded, W
                 let near = units::nearest(name, names.iter().map(|(name, _)| name.as_str()));
                 return Err(Wrong::new(
                     *line,
-                    format!("exclude: there is no factor {name:?}{}", keys::meant(near)),
+                    format!("exclude: there is no factor {name:?}{}", meant(near)),
                 ));
             }
             wanted.push((name.clone(), node.as_text().ok_or_else(bad)?));

@@ -1,7 +1,7 @@
 //! What the sections of a plan file say, once everything is filled in.
 
 use super::Wrong;
-use super::node::PlanNode;
+use super::node::{NodeValue, PlanNode};
 use super::reading::NodeTable;
 use std::collections::BTreeMap;
 
@@ -126,81 +126,86 @@ pub enum ValueSource {
 }
 
 pub(super) fn build_spec(node: &PlanNode) -> Result<BuildSpec, Wrong> {
-    let table = NodeTable::of(node);
-    let needed = |key: &str, value: Option<String>| {
-        value.ok_or_else(|| table.wrong(key, "is needed in [build]"))
-    };
-    Ok(BuildSpec {
-        repository: needed("repository", table.text("repository")?)?,
-        git_ref: needed("ref", table.text("ref")?)?,
-        command: table
-            .words("command")?
-            .ok_or_else(|| table.wrong("command", "is needed in [build]"))?,
-        directory: table.text("directory")?.unwrap_or_else(|| ".".into()),
-        env: table.pairs("env")?,
-        within_ns: table.some_time("within")?.unwrap_or(1_800_000_000_000),
-        identity: table.words("identity")?,
+    NodeTable::read(node, "build", |table| {
+        let (repository, git_ref) = (table.text("repository")?, table.text("ref")?);
+        let command = table.words("command")?;
+        let directory = table.text("directory")?.unwrap_or_else(|| ".".into());
+        let (env, identity) = (table.pairs("env")?, table.words("identity")?);
+        let within_ns = table.some_time("within")?.unwrap_or(1_800_000_000_000);
+        Ok(BuildSpec {
+            repository: table.needed("repository", repository)?,
+            git_ref: table.needed("ref", git_ref)?,
+            command: table.needed("command", command)?,
+            directory,
+            env,
+            within_ns,
+            identity,
+        })
     })
 }
 
 const SIGNALS: [&str; 7] = ["TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2"];
 
 pub(super) fn server_spec(node: &PlanNode) -> Result<ServerSpec, Wrong> {
-    let table = NodeTable::of(node);
-    let command = table
-        .words("command")?
-        .ok_or_else(|| table.wrong("command", "is needed in [server]"))?;
-    let ready = table.table("ready")?.ok_or_else(|| {
-        table.wrong(
-            "ready",
-            "is needed in [server]: { http = URL }, { tcp = \"HOST:PORT\" } or { line = REGEX }",
-        )
-    })?;
-    let (stop_signal, stop_within_ns) = match table.table("stop")? {
-        None => (None, None),
-        Some(stop) => (stop.one_of("signal", &SIGNALS)?, stop.time("within")?),
-    };
-    let reset = match (
-        table.text("reset").ok().flatten().as_deref(),
-        table.has("reset"),
-    ) {
-        (Some("scratch"), _) | (_, false) => Reset::Scratch,
-        _ => Reset::Command(table.words("reset")?.unwrap_or_default()),
-    };
-    Ok(ServerSpec {
-        command,
-        env: table.pairs("env")?,
-        directory: table.text("directory")?.unwrap_or_default(),
-        ready_within_ns: ready.some_time("within")?.unwrap_or(30_000_000_000),
-        ready: readiness(&ready)?,
-        stop_signal: stop_signal.unwrap_or_else(|| "TERM".into()),
-        stop_within_ns: stop_within_ns.unwrap_or(10_000_000_000),
-        prepare: table.words("prepare")?,
-        reset,
-        limits: limits(&table)?,
+    NodeTable::read(node, "server", |table| {
+        let command = table.words("command")?;
+        let ready = table.table("ready", readiness)?;
+        let stop = table.table("stop", |stop| {
+            Ok((stop.one_of("signal", &SIGNALS)?, stop.time("within")?))
+        })?;
+        let (stop_signal, stop_within_ns) = stop.unwrap_or_default();
+        let reset = match table.get("reset").map(PlanNode::as_text) {
+            None => Reset::Scratch,
+            Some(Some(word)) if word == "scratch" => Reset::Scratch,
+            Some(_) => Reset::Command(table.words("reset")?.unwrap_or_default()),
+        };
+        let (env, prepare) = (table.pairs("env")?, table.words("prepare")?);
+        let directory = table.text("directory")?.unwrap_or_default();
+        let limits = table.table("limits", limits)?.unwrap_or_default();
+        let command = table.needed("command", command)?;
+        let (ready, ready_within_ns) = ready.ok_or_else(|| {
+            table.wrong(
+                "ready",
+                "is needed in [server]: { http = URL }, { tcp = \"HOST:PORT\" } or { line = REGEX }",
+            )
+        })?;
+        Ok(ServerSpec {
+            command,
+            env,
+            directory,
+            ready,
+            ready_within_ns,
+            stop_signal: stop_signal.unwrap_or_else(|| "TERM".into()),
+            stop_within_ns: stop_within_ns.unwrap_or(10_000_000_000),
+            prepare,
+            reset,
+            limits,
+        })
     })
 }
 
-fn readiness(ready: &NodeTable<'_>) -> Result<ReadyWhen, Wrong> {
+/// What says that a server is ready, and within which time.
+fn readiness(ready: &NodeTable<'_>) -> Result<(ReadyWhen, u64), Wrong> {
+    let within_ns = ready.some_time("within")?.unwrap_or(30_000_000_000);
     let status: Option<u16> = ready.whole("status")?;
-    match (ready.text("http")?, ready.text("tcp")?, ready.text("line")?) {
-        (Some(url), None, None) => Ok(ReadyWhen::Http {
+    let ways = (ready.text("http")?, ready.text("tcp")?, ready.text("line")?);
+    ready.check_known()?;
+    let when = match ways {
+        (Some(url), None, None) => ReadyWhen::Http {
             url,
             status: status.unwrap_or(200),
-        }),
+        },
         (None, Some(_), None) | (None, None, Some(_)) if status.is_some() => {
-            Err(ready.wrong("status", "belongs to http"))
+            return Err(ready.wrong("status", "belongs to http"));
         }
-        (None, Some(address), None) => Ok(ReadyWhen::Tcp(address)),
-        (None, None, Some(line)) => Ok(ReadyWhen::Line(line)),
-        _ => Err(ready.wrong("http", "ready has one of http, tcp and line")),
-    }
+        (None, Some(address), None) => ReadyWhen::Tcp(address),
+        (None, None, Some(line)) => ReadyWhen::Line(line),
+        _ => return Err(ready.wrong("http", "ready has one of http, tcp and line")),
+    };
+    Ok((when, within_ns))
 }
 
-fn limits(server: &NodeTable<'_>) -> Result<Limits, Wrong> {
-    let Some(table) = server.table("limits")? else {
-        return Ok(Limits::default());
-    };
+fn limits(table: &NodeTable<'_>) -> Result<Limits, Wrong> {
     let cpus: Option<f64> = table.whole("cpus")?;
     if cpus.is_some_and(|cpus| !(cpus > 0.0 && cpus.is_finite())) {
         return Err(table.wrong("cpus", "is a number above 0"));
@@ -226,65 +231,62 @@ fn limits(server: &NodeTable<'_>) -> Result<Limits, Wrong> {
     })
 }
 
-/// Keys of a workload that a command alone has.
-const OF_COMMANDS: [&str; 9] = [
-    "warmup",
-    "repeat",
-    "for",
-    "timeout",
-    "exit-codes",
-    "input",
-    "shell",
-    "read",
-    "env",
+/// How what is measured is read.
+type ReadWork = fn(&NodeTable<'_>) -> Result<WorkSpec, Wrong>;
+
+/// Kinds of what is measured, by the key that each of them alone has.
+const KINDS: [(&str, ReadWork); 3] = [
+    ("run", run_spec),
+    ("load", load_spec),
+    ("command", command_spec),
 ];
 
 pub(super) fn work_spec(node: &PlanNode) -> Result<WorkSpec, Wrong> {
-    let table = NodeTable::of(node);
-    let kinds = ["run", "load", "command"]
-        .into_iter()
-        .filter(|key| table.has(key));
-    let kinds: Vec<&str> = kinds.collect();
-    let [kind] = kinds[..] else {
-        return Err(Wrong::new(
+    let nothing = PlanNode {
+        line: node.line,
+        value: NodeValue::Table(Vec::new()),
+    };
+    let of_any = NodeTable::of(node, "workload");
+    let mut given = Vec::new();
+    for (kind, read) in KINDS {
+        let keys = NodeTable::of(&nothing, "workload");
+        let _absent = read(&keys);
+        of_any.also(&keys);
+        let table = NodeTable::of(node, "workload");
+        if node.get(kind).is_some() {
+            given.push((kind, read(&table)?, table.stranger()));
+        }
+    }
+    of_any.check_known()?;
+    match (given.pop(), given.is_empty()) {
+        (Some((_, spec, None)), true) => Ok(spec),
+        (Some((kind, _, Some((key, line)))), true) => Err(Wrong::new(
+            line,
+            format!("{key}: does not belong to {kind}"),
+        )),
+        _ => Err(Wrong::new(
             node.line,
             "[workload] has one of run, load and command",
-        ));
-    };
-    if kind != "command"
-        && let Some(key) = OF_COMMANDS.into_iter().find(|key| table.has(key))
-    {
-        return Err(table.wrong(key, "belongs to a command"));
-    }
-    let not = |key: &str| {
-        if table.has(key) {
-            return Err(table.wrong(key, format!("does not belong to {kind}")));
-        }
-        Ok(())
-    };
-    let target = table.text("target")?;
-    match kind {
-        "run" => {
-            not("set")?;
-            Ok(WorkSpec::Run {
-                target,
-                options: table.pairs("run")?,
-            })
-        }
-        "load" => Ok(WorkSpec::Load {
-            scenario: table.text("load")?.unwrap_or_default(),
-            target,
-            options: table.pairs("set")?,
-        }),
-        _ => {
-            not("set")?;
-            not("target")?;
-            command_spec(&table).map(|spec| WorkSpec::Command(Box::new(spec)))
-        }
+        )),
     }
 }
 
-fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
+fn run_spec(table: &NodeTable<'_>) -> Result<WorkSpec, Wrong> {
+    Ok(WorkSpec::Run {
+        target: table.text("target")?,
+        options: table.pairs("run")?,
+    })
+}
+
+fn load_spec(table: &NodeTable<'_>) -> Result<WorkSpec, Wrong> {
+    Ok(WorkSpec::Load {
+        scenario: table.text("load")?.unwrap_or_default(),
+        target: table.text("target")?,
+        options: table.pairs("set")?,
+    })
+}
+
+fn command_spec(table: &NodeTable<'_>) -> Result<WorkSpec, Wrong> {
     let repeat = match (table.whole("repeat")?, table.some_time("for")?) {
         (Some(_), Some(_)) => {
             return Err(table.wrong(
@@ -300,14 +302,15 @@ fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
         .texts("exit-codes")?
         .unwrap_or_else(|| vec!["0".into()]);
     let codes: Result<Vec<i32>, _> = codes.iter().map(|code| code.parse()).collect();
-    let read: Result<Vec<StatedValue>, Wrong> = table.tables("read").iter().map(stated).collect();
-    let read = read?;
+    let read = table.tables("read", stated)?;
     let mut names: Vec<&str> = read.iter().map(|value| value.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(table.wrong("read", format!("two values have the name {:?}", twice[0])));
     }
-    Ok(CommandSpec {
+    // Words are made of a text before it is read here.
+    table.switch("shell")?;
+    Ok(WorkSpec::Command(Box::new(CommandSpec {
         command: table.words("command")?.unwrap_or_default(),
         env: table.pairs("env")?,
         prepare: table.words("prepare")?,
@@ -319,7 +322,7 @@ fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
             .map_err(|_no_number| table.wrong("exit-codes", "is a list of numbers"))?,
         input: table.text("input")?,
         read,
-    })
+    })))
 }
 
 fn stated(table: &NodeTable<'_>) -> Result<StatedValue, Wrong> {
@@ -328,12 +331,18 @@ fn stated(table: &NodeTable<'_>) -> Result<StatedValue, Wrong> {
         table.text("json")?.map(ValueSource::Pointer),
         table.text("import")?.map(ValueSource::Import),
     ];
+    let (name, unit, file) = (
+        table.text("name")?,
+        table.text("unit")?,
+        table.text("file")?,
+    );
+    let from = table.one_of("from", &["stdout", "stderr"])?;
+    table.check_known()?;
     let mut sources = sources.into_iter().flatten();
     let (Some(source), None) = (sources.next(), sources.next()) else {
         return Err(table.wrong("regex", "read has one of regex, json and import"));
     };
     let is_import = matches!(source, ValueSource::Import(_));
-    let name = table.text("name")?;
     if name.is_some() == is_import {
         return Err(table.wrong(
             "name",
@@ -344,12 +353,11 @@ fn stated(table: &NodeTable<'_>) -> Result<StatedValue, Wrong> {
             },
         ));
     }
-    let from = table.one_of("from", &["stdout", "stderr"])?;
     Ok(StatedValue {
         name: name.unwrap_or_default(),
-        unit: table.text("unit")?,
+        unit,
         source,
-        file: table.text("file")?,
+        file,
         is_standard_error: from.as_deref() == Some("stderr"),
     })
 }

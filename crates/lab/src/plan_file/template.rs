@@ -1,7 +1,8 @@
 //! Text with placeholders.
 
+use super::reading::meant;
 use super::rows::RowOfFile;
-use super::{ArmOfFile, Arms, Wrong, keys};
+use super::{ArmOfFile, Arms, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Placeholders that are known when a slot begins, and which of them need what.
@@ -129,7 +130,7 @@ fn no_value(name: &str, line: usize) -> Wrong {
         line,
         format!(
             "the placeholder {{{name}}} has no value{}; give it by `set` of an arm or by a factor, or write {{{{ for a brace",
-            keys::meant(near)
+            meant(near)
         ),
     )
 }

@@ -143,6 +143,24 @@ fn names_and_values_that_would_mislead_are_refused() {
     };
     assert!(limited("processes = 0").contains("processes: is a number above 0"));
     assert!(limited("memory = 0").contains("memory: is a size above 0"));
+    for (section, expected) in [
+        (
+            "redy = { tcp = \"a:1\" }",
+            "server has no key \"redy\", did you mean \"ready\"?",
+        ),
+        (
+            "ready = { tpc = \"a:1\" }",
+            "server.ready has no key \"tpc\"",
+        ),
+        (
+            "ready = { tcp = \"a:1\" }\nstop = { singal = \"INT\" }",
+            "server.stop has no key \"singal\", did you mean \"signal\"?",
+        ),
+        ("ready = \"a:1\"", "ready: is a table"),
+    ] {
+        let refused = served(section);
+        assert!(refused.contains(expected), "{section}: {refused}");
+    }
     let never = served("ready = { tcp = \"a:1\", within = \"0s\" }");
     assert!(never.contains("within: a time above 0"), "{never}");
 }
@@ -219,7 +237,23 @@ fn every_key_of_a_section_belongs_to_what_the_section_is() {
     for (workload, expected) in [
         (
             "run = { random = true }\nwarmup = 2",
-            "p.toml:3: warmup: belongs to a command",
+            "p.toml:3: warmup: does not belong to run",
+        ),
+        (
+            "run = { random = true }\nprepare = \"make a mess\"",
+            "p.toml:3: prepare: does not belong to run",
+        ),
+        (
+            "command = \"x\"\nread = [{ name = \"a\", json = \"/a\", form = \"stderr\" }]",
+            "p.toml:3: workload.read has no key \"form\", did you mean \"from\"?",
+        ),
+        (
+            "command = \"x\"\nread = \"/a\"",
+            "p.toml:3: read: is a table, or a list of tables",
+        ),
+        (
+            "command = \"x\"\nshell = \"perhaps\"",
+            "p.toml:3: shell: is true or false",
         ),
         (
             "run = {}\nload = \"put\"",
@@ -227,7 +261,7 @@ fn every_key_of_a_section_belongs_to_what_the_section_is() {
         ),
         (
             "load = \"put\"\ntarget = \"x\"\nrepeat = 2",
-            "repeat: belongs to a command",
+            "p.toml:4: repeat: does not belong to load",
         ),
         (
             "command = \"x\"\ntarget = \"y\"",
