@@ -73,6 +73,9 @@ pub struct LoadOption {
     pub is_of_arms: bool,
     /// Whether it may be given several times.
     pub is_repeated: bool,
+    /// The key of a scenario file that says the same, behind a point where it stands in a table; of
+    /// what may be repeated, with a list.
+    pub(crate) scenario_key: Option<&'static str>,
     reads: Reads,
     /// What a record keeps of a text that was given.
     keep: fn(&str) -> String,
@@ -145,6 +148,13 @@ impl LoadOption {
         Self { keep, ..self }
     }
 
+    const fn in_scenarios(self, key: &'static str) -> Self {
+        Self {
+            scenario_key: Some(key),
+            ..self
+        }
+    }
+
     const fn of_the_command(self) -> Self {
         Self {
             is_of_arms: false,
@@ -165,6 +175,7 @@ const fn value(
         help,
         is_of_arms: true,
         is_repeated: false,
+        scenario_key: None,
         reads: Reads::Value(value, read),
         keep: str::to_owned,
         show,
@@ -178,13 +189,8 @@ const fn switch(
     show: fn(&LoadPlan) -> Option<String>,
 ) -> LoadOption {
     LoadOption {
-        name,
-        help,
-        is_of_arms: true,
-        is_repeated: false,
         reads: Reads::Switch(set),
-        keep: str::to_owned,
-        show,
+        ..value(name, "", help, |_, _, _| Ok(()), show)
     }
 }
 
@@ -192,7 +198,7 @@ const fn switch(
 pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, or http://HOST:PORT/path?query", |asked, _, text| set(&mut asked.target, LoadTarget::parse(text)), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
     value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep no value that looks like a secret; may be repeated", |asked, _, text| RequestHeader::parse(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
-    value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated(),
+    value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated().in_scenarios("thresholds"),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
     value("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are", |asked, name, text| set(&mut asked.changes.scale, number(name, text)), |_| None),
     value("users", "N", "Most users: the ramp is raised or lowered as a whole. In an open loop, most connections", |asked, name, text| set(&mut asked.changes.users, number(name, text)), |plan| closed(plan).map(|_| plan.scenario.most_users().to_string())),
@@ -200,16 +206,16 @@ pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("stages", "STAGES", "In place of the scenario's: from nothing to each level in turn, as 30s:50,2m:50,30s:0 (users; in an open loop arrivals a second)", |asked, _, text| set(&mut asked.changes.stages, parse_stages(text)), |plan| Some(plan.scenario.stages_text())),
     value("warmup", "TIME", "Before the measured time, at the level that the load begins with, at least one user; counted apart [default: 0s]", |asked, name, text| set(&mut asked.warmup_ns, time(name, text)), |plan| nanos(plan.warmup_ns)),
     value("rate", "RATE", "Open loop: so many arrivals a second, whatever the answers do; sleeps are left out", |asked, name, text| set(&mut asked.changes.rate, rate(name, text)), |plan| open(plan).map(|(rate, _)| Rate(rate.mean()).to_string())),
-    value("arrival", "SPACING", "Of an open loop: poisson or constant [default: poisson]", |asked, name, text| set(&mut asked.changes.spacing, word(name, text, &SPACINGS)), |plan| open(plan).map(|(_, spacing)| spacing.word().to_owned())),
+    value("arrival", "SPACING", "Of an open loop: poisson or constant [default: poisson]", |asked, name, text| set(&mut asked.changes.spacing, word(name, text, Spacing::ALL, Spacing::word)), |plan| open(plan).map(|(_, spacing)| spacing.word().to_owned())).in_scenarios("rate.arrival"),
     value("think-time", "TIME", "Sleep after every operation instead of the scenario's sleeps; 0s for none", |asked, name, text| set(&mut asked.changes.think_ns, time(name, text)), |_| None),
     value("iterations", "N", "End after so many turns of users", |asked, name, text| set(&mut asked.iterations, number(name, text)), |plan| plan.iterations.map(|turns| turns.to_string())),
     value("object-size", "SIZES", "Of what is written, and of objects made before: 4KiB, 1KiB/50:1MiB/50, 4KiB-64KiB, lognormal(64KiB,1.5)", |asked, _, text| set(&mut asked.changes.sizes, ObjectSizes::parse(text)), |_| None),
     value("seeds", "N", "Objects made before the load", |asked, name, text| set(&mut asked.changes.seeds, number(name, text)), |plan| plan.scenario.seeds_text()),
     value("guest", "LINK", "Of a file share: the guest link by which `post` puts files up", |asked, _, text| set(&mut asked.guest, Ok(text.to_owned())), |_| None),
-    value("keys", "LAW", "Which of them are read: uniform, zipf or zipf:THETA", |asked, _, text| set(&mut asked.changes.keys, KeyChoice::parse(text)), |plan| Some(plan.scenario.keys.text())),
-    value("range", "SIZE", "Read parts of objects: each get asks for SIZE bytes at a random multiple of SIZE, the whole of smaller objects", |asked, name, text| set(&mut asked.changes.range, bytes(name, text)), |plan| plan.scenario.range.map(|size| Bytes(size).to_string())),
-    value("data", "KIND", "Content of objects: random (incompressible), text or zeros", |asked, name, text| set(&mut asked.changes.data, word(name, text, &DATA)), |plan| Some(plan.scenario.data.word().to_owned())),
-    value("payload", "MODE", "Whether signatures cover bodies: signed or unsigned", |asked, name, text| set(&mut asked.changes.payload, word(name, text, &PAYLOADS)), |plan| Some(plan.scenario.payload.word().to_owned())),
+    value("keys", "LAW", "Which of them are read: uniform, zipf or zipf:THETA", |asked, _, text| set(&mut asked.changes.keys, KeyChoice::parse(text)), |plan| Some(plan.scenario.keys.text())).in_scenarios("keys"),
+    value("range", "SIZE", "Read parts of objects: each get asks for SIZE bytes at a random multiple of SIZE, the whole of smaller objects", |asked, name, text| set(&mut asked.changes.range, bytes(name, text)), |plan| plan.scenario.range.map(|size| Bytes(size).to_string())).in_scenarios("range"),
+    value("data", "KIND", "Content of objects: random (incompressible), text or zeros", |asked, name, text| set(&mut asked.changes.data, word(name, text, ObjectData::ALL, ObjectData::word)), |plan| Some(plan.scenario.data.word().to_owned())).in_scenarios("data"),
+    value("payload", "MODE", "Whether signatures cover bodies: signed or unsigned", |asked, name, text| set(&mut asked.changes.payload, word(name, text, PayloadMode::ALL, PayloadMode::word)), |plan| Some(plan.scenario.payload.word().to_owned())).in_scenarios("payload"),
     value("seed", "N", "Begins every stream of chance [default: 1]", |asked, name, text| set(&mut asked.seed, number(name, text)), |plan| Some(plan.seed.to_string())),
     value("threads", "N", "Load threads [default: half of the CPUs]", |asked, name, text| set(&mut asked.threads, number(name, text)), |plan| Some(plan.effective_threads().to_string())),
     value("timeout", "TIME", "A request that takes longer has failed [default: 60s]", |asked, name, text| set(&mut asked.timeout_ns, time(name, text)), |plan| nanos(plan.timeout_ns)),
@@ -218,7 +224,7 @@ pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("find-knee", "THRESHOLD", "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]", |asked, _, text| set(&mut asked.knee.threshold, threshold(text)), |_| None).of_the_command(),
     value("step-duration", "TIME", "Length of a step of --find-knee [default: 10s]", |asked, name, text| set(&mut asked.knee.step_ns, time(name, text)), |_| None).of_the_command(),
     value("most-rate", "RATE", "Where --find-knee ends at the latest [default: 1M/s]", |asked, name, text| set(&mut asked.knee.most, rate(name, text)), |_| None).of_the_command(),
-    switch("verify", "Compare every byte that is read with what was written", |asked, is_on| asked.changes.verify = is_on, |plan| Some(plan.scenario.verify.to_string())),
+    switch("verify", "Compare every byte that is read with what was written", |asked, is_on| asked.changes.verify = is_on, |plan| Some(plan.scenario.verify.to_string())).in_scenarios("verify"),
     switch("new-connections", "One connection a request", |asked, is_on| asked.turn(LoadSwitch::NewConnections, is_on), |plan| Some(plan.new_connections.to_string())),
     switch("http2", "HTTP/2: users are streams of shared connections; without TLS the server must take it without being asked", |asked, is_on| asked.turn(LoadSwitch::Http2, is_on), |_| None),
     switch("insecure", "Believe any TLS certificate", |asked, is_on| asked.turn(LoadSwitch::Insecure, is_on), |_| None),
@@ -226,29 +232,20 @@ pub static LOAD_OPTIONS: [LoadOption; 34] = [
     switch("no-thresholds", "Leave the scenario's own thresholds out", |asked, is_on| asked.changes.no_thresholds = is_on, |_| None),
 ];
 
-const SPACINGS: [(&str, Spacing); 2] = [
-    ("poisson", Spacing::Poisson),
-    ("constant", Spacing::Constant),
-];
-const DATA: [(&str, ObjectData); 3] = [
-    ("random", ObjectData::Random),
-    ("text", ObjectData::Text),
-    ("zeros", ObjectData::Zeros),
-];
-const PAYLOADS: [(&str, PayloadMode); 2] = [
-    ("signed", PayloadMode::Signed),
-    ("unsigned", PayloadMode::Unsigned),
-];
-
 fn set<T>(place: &mut Option<T>, value: Result<T, LoadError>) -> Result<(), LoadError> {
     *place = Some(value?);
     Ok(())
 }
 
-fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, LoadError> {
-    let known = words.iter().find(|(word, _)| *word == text);
-    known.map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+fn word<T: Copy>(
+    name: &str,
+    text: &str,
+    all: &[T],
+    word: fn(T) -> &'static str,
+) -> Result<T, LoadError> {
+    let known = all.iter().find(|one| word(**one) == text);
+    known.copied().ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|one| word(*one)).collect();
         LoadError::Asked(format!(
             "--{name} {text:?} is not one of {}",
             words.join(", ")
@@ -473,6 +470,28 @@ mod tests {
                     "{name}: {shown}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_scenario_file_is_read_as_the_option_that_says_the_same() {
+        let parsed = |line: &str| {
+            let rest = "rate.connections = 2\nrate.stages = [{ for = \"1s\", to = \"5\" }]\n[[seed]]\nsize = \"1KiB\"\n[[operation]]\nkind = \"get\"\n";
+            Scenario::parse(&format!("{line}\n{rest}"), "f").unwrap()
+        };
+        for (option, (name, text)) in LOAD_OPTIONS.iter().zip(SAMPLES) {
+            let Some(key) = option.scenario_key else {
+                continue;
+            };
+            let line = match option.value() {
+                None => format!("{key} = {text}"),
+                Some(_) if option.is_repeated => format!("{key} = [{text:?}]"),
+                Some(_) => format!("{key} = {text:?}"),
+            };
+            let asked = read(&[(name, text)]).unwrap();
+            let wanted = parsed("").adjusted(&asked.changes).unwrap();
+            assert_eq!(parsed(&line), wanted, "{name}");
+            assert_ne!(parsed(""), wanted, "{name} changes the scenario");
         }
     }
 

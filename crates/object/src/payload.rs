@@ -15,8 +15,7 @@ use units::random::{Random, split_mix};
 const POOL_BYTES: usize = (4 << 20) + 61;
 
 /// Bytes that objects are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ObjectData {
     /// Incompressible.
     #[default]
@@ -28,6 +27,8 @@ pub enum ObjectData {
 }
 
 impl ObjectData {
+    pub(crate) const ALL: &[Self] = &[Self::Random, Self::Text, Self::Zeros];
+
     /// The word in scenarios, flags and records.
     #[must_use]
     pub fn word(self) -> &'static str {

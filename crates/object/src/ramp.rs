@@ -165,8 +165,7 @@ impl Ramp {
 }
 
 /// How arrivals of an open loop are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spacing {
     /// Independent users: exponential gaps.
     #[default]
@@ -175,6 +174,8 @@ pub enum Spacing {
 }
 
 impl Spacing {
+    pub(crate) const ALL: &[Self] = &[Self::Poisson, Self::Constant];
+
     /// The word in scenarios, flags and records.
     #[must_use]
     pub fn word(self) -> &'static str {

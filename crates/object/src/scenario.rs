@@ -74,8 +74,7 @@ pub enum KeyChoice {
 }
 
 /// Whether the signature of a request covers its body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadMode {
     #[default]
     Signed,

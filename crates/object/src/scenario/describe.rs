@@ -57,6 +57,8 @@ impl KeyChoice {
 }
 
 impl PayloadMode {
+    pub(crate) const ALL: &[Self] = &[Self::Signed, Self::Unsigned];
+
     /// The word in scenarios, flags and records.
     pub(crate) fn word(self) -> &'static str {
         match self {

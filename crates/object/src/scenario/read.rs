@@ -1,19 +1,20 @@
 //! Scenarios as TOML.
 
 use super::{
-    Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed,
-    Sleep, UserStep,
+    Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,
+    Scenario, Seed, Sleep, UserStep,
 };
 use crate::LoadError;
+use crate::options::{AskedLoad, LOAD_OPTIONS};
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
-use crate::threshold::threshold;
 use crate::verbs::{self, StepKind, Uses};
 use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
 use units::{Bytes, Nanos, Rate};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 struct File {
     name: Option<String>,
     #[serde(default)]
@@ -22,18 +23,9 @@ struct File {
     rate: Option<Rates>,
     #[serde(default)]
     seed: Vec<SeedTable>,
-    keys: Option<String>,
     prefixes: Option<u32>,
     #[serde(default)]
     operation: Vec<Operation>,
-    #[serde(default)]
-    thresholds: Vec<String>,
-    #[serde(default)]
-    payload: PayloadMode,
-    #[serde(default)]
-    data: ObjectData,
-    #[serde(default)]
-    verify: bool,
 }
 
 #[derive(Deserialize)]
@@ -41,33 +33,23 @@ struct File {
 struct Users {
     #[serde(default)]
     start: u32,
-    stages: Vec<UserStage>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UserStage {
-    #[serde(rename = "for")]
-    for_text: String,
-    to: u32,
+    stages: Vec<StageTable<u32>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rates {
     start: Option<String>,
-    stages: Vec<RateStage>,
-    #[serde(default)]
-    arrival: Spacing,
+    stages: Vec<StageTable<String>>,
     connections: u32,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RateStage {
+struct StageTable<L> {
     #[serde(rename = "for")]
     for_text: String,
-    to: String,
+    to: L,
 }
 
 #[derive(Deserialize)]
@@ -144,8 +126,8 @@ impl Scenario {
     /// # Errors
     /// No TOML, an unknown key, a value that makes no sense: where, and what to write instead.
     pub fn parse(text: &str, file: &str) -> Result<Self, LoadError> {
-        let raw: File = toml::from_str(text)
-            .map_err(|e| LoadError::asked(format!("{file}: {}", e.to_string().trim_end())))?;
+        let (raw, changes) =
+            tables(text).map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
         let at = |place: String| {
             move |error: LoadError| LoadError::asked(format!("{file}: {place}: {error}"))
         };
@@ -166,8 +148,6 @@ impl Scenario {
             let place = format!("operation {number} ({})", operation.kind.word());
             steps.push(step(operation).map_err(at(place))?);
         }
-        let thresholds: Result<_, LoadError> =
-            raw.thresholds.iter().map(|text| threshold(text)).collect();
         let stem = || {
             std::path::Path::new(file)
                 .file_stem()
@@ -178,24 +158,91 @@ impl Scenario {
             about: raw.about,
             arrivals,
             seeds,
-            keys: raw
-                .keys
-                .as_deref()
-                .map_or(Ok(KeyChoice::Uniform), KeyChoice::parse)
-                .map_err(at("keys".into()))?,
+            keys: KeyChoice::default(),
             prefixes: raw.prefixes.unwrap_or(1).max(1),
             steps,
-            thresholds: thresholds.map_err(at("thresholds".into()))?,
-            payload: raw.payload,
-            data: raw.data,
-            verify: raw.verify,
+            thresholds: Vec::new(),
+            payload: PayloadMode::default(),
+            data: ObjectData::default(),
+            verify: false,
             range: None,
         };
         scenario
-            .check()
-            .map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
-        Ok(scenario)
+            .adjusted(&changes)
+            .map_err(|error| LoadError::asked(format!("{file}: {error}")))
     }
+}
+
+/// What a file says, and the options of a load among it.
+fn tables(text: &str) -> Result<(File, Adjustments), LoadError> {
+    let refused = |mut error: toml::de::Error, meant: String| {
+        error.set_input(Some(text));
+        LoadError::asked(format!("{}{meant}", error.to_string().trim_end()))
+    };
+    let mut top = DeTable::parse(text).map_err(|error| refused(error, String::new()))?;
+    let changes = options(top.get_mut())?;
+    let file = File::deserialize(toml::Deserializer::from(top));
+    let file = file.map_err(|error| {
+        let meant = meant(error.message());
+        refused(error, meant)
+    })?;
+    Ok((file, changes))
+}
+
+/// Takes the options of a load out of a file.
+fn options(top: &mut DeTable<'_>) -> Result<Adjustments, LoadError> {
+    let mut asked = AskedLoad::default();
+    for option in &LOAD_OPTIONS {
+        let Some(key) = option.scenario_key else {
+            continue;
+        };
+        let Some(value) = taken(top, key) else {
+            continue;
+        };
+        let texts = match value.as_array().filter(|_| option.is_repeated) {
+            Some(items) => items.iter().map(|item| one_text(item.get_ref())).collect(),
+            None => one_text(&value).map(|text| vec![text]),
+        };
+        let texts = texts.ok_or_else(|| {
+            LoadError::asked(format!("{key}: is neither text, number nor switch"))
+        })?;
+        for text in texts {
+            let read = option.read(&mut asked, &text);
+            read.map_err(|error| LoadError::asked(format!("{key}: {error}")))?;
+        }
+    }
+    Ok(asked.changes)
+}
+
+/// The value of a key, or of one in a table, which the file has no more.
+fn taken<'a>(top: &mut DeTable<'a>, key: &str) -> Option<DeValue<'a>> {
+    let (table, key) = match key.split_once('.') {
+        None => (top, key),
+        Some((table, key)) => {
+            let DeValue::Table(inner) = top.get_mut(table)?.get_mut() else {
+                return None;
+            };
+            (inner, key)
+        }
+    };
+    table.remove(key).map(toml::Spanned::into_inner)
+}
+
+fn one_text(value: &DeValue<'_>) -> Option<String> {
+    let number = || value.as_integer().map(|number| number.as_str().to_owned());
+    let text = value.as_str().map(str::to_owned);
+    text.or_else(|| value.as_bool().map(|is_on| is_on.to_string()))
+        .or_else(number)
+}
+
+/// The option that a key which the reader of TOML does not know may have meant.
+fn meant(message: &str) -> String {
+    let key = message
+        .strip_prefix("unknown field `")
+        .and_then(|rest| rest.split_once('`'));
+    let options = || LOAD_OPTIONS.iter().filter_map(|option| option.scenario_key);
+    let near = key.and_then(|(key, _)| units::nearest(key, options()));
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 impl KeyChoice {
@@ -221,41 +268,21 @@ impl KeyChoice {
 
 fn arrivals(users: Option<Users>, rate: Option<Rates>) -> Result<Arrivals, LoadError> {
     match (users, rate) {
-        (Some(users), None) => {
-            let leg = |stage: UserStage| {
-                Ok(Leg {
-                    for_ns: time(&stage.for_text)?,
-                    to: f64::from(stage.to),
-                })
-            };
-            let legs: Result<_, LoadError> = users.stages.into_iter().map(leg).collect();
-            Ok(Arrivals::Closed {
-                users: Ramp {
-                    start: f64::from(users.start),
-                    legs: legs?,
-                },
-            })
-        }
+        (Some(users), None) => Ok(Arrivals::Closed {
+            users: Ramp {
+                start: f64::from(users.start),
+                legs: legs(&users.stages, |level| Ok(f64::from(*level)))?,
+            },
+        }),
         (None, Some(rates)) => {
-            let per_second = |text: &str| {
-                Rate::parse(text)
-                    .map(|rate| rate.0)
-                    .map_err(|e| LoadError::asked(e.to_string()))
-            };
-            let leg = |stage: RateStage| {
-                Ok(Leg {
-                    for_ns: time(&stage.for_text)?,
-                    to: per_second(&stage.to)?,
-                })
-            };
-            let legs: Result<Vec<Leg>, LoadError> = rates.stages.into_iter().map(leg).collect();
+            let legs = legs(&rates.stages, |level| per_second(level))?;
             let start = rates.start.as_deref().map_or(Ok(0.0), per_second)?;
             if rates.connections == 0 {
                 return Err(LoadError::asked("connections must be 1 or more"));
             }
             Ok(Arrivals::Open {
-                rate: Ramp { start, legs: legs? },
-                spacing: rates.arrival,
+                rate: Ramp { start, legs },
+                spacing: Spacing::default(),
                 connections: rates.connections,
             })
         }
@@ -266,6 +293,24 @@ fn arrivals(users: Option<Users>, rate: Option<Rates>) -> Result<Arrivals, LoadE
             "neither [users] nor [rate]; give one, with stages such as { for = \"30s\", to = 16 }",
         )),
     }
+}
+
+fn legs<L>(
+    stages: &[StageTable<L>],
+    level: impl Fn(&L) -> Result<f64, LoadError>,
+) -> Result<Vec<Leg>, LoadError> {
+    let leg = |stage: &StageTable<L>| {
+        Ok(Leg {
+            for_ns: time(&stage.for_text)?,
+            to: level(&stage.to)?,
+        })
+    };
+    stages.iter().map(leg).collect()
+}
+
+fn per_second(text: &str) -> Result<f64, LoadError> {
+    let rate = Rate::parse(text).map_err(|e| LoadError::asked(e.to_string()))?;
+    Ok(rate.0)
 }
 
 /// Whether a verb has the keys that it is given.
@@ -428,6 +473,18 @@ mod tests {
             ("[users]\nstages = []\nnope = 1", "unknown field `nope`"),
             ("", "neither [users] nor [rate]"),
             (&format!("{SOUND}sizes = 1"), "unknown field `sizes`"),
+            (
+                &format!("verfy = true\n{SOUND}"),
+                "; did you mean `verify`?",
+            ),
+            (
+                &format!("data = \"noise\"\n{SOUND}"),
+                "data: --data \"noise\" is not one of random, text, zeros",
+            ),
+            (
+                &format!("keys = [\"uniform\"]\n{SOUND}"),
+                "keys: is neither text, number nor switch",
+            ),
             (&SOUND.replace("1KiB", "1KB"), "operation 1 (put)"),
             (&SOUND.replace("\"1s\"", "\"1x\""), "the load"),
             (&SOUND.replace("\"1s\"", "\"0s\""), "the load has no length"),
