@@ -23,6 +23,7 @@ mod journal;
 mod keyring;
 mod lifecycle;
 mod messages;
+mod operations;
 mod pages;
 mod policy;
 mod protocol;

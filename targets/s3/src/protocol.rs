@@ -34,6 +34,7 @@ pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
 use crate::forms::Sender;
+use crate::operations::s3_operations;
 use crate::policy::{Circumstances, UNTAGGED};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
 use house::{Handoff, Peer, Sighting};
@@ -247,79 +248,20 @@ impl<T> From<Answered<T>> for S3Response<T> {
 }
 
 /// Each operation by the method that has it.
-macro_rules! operations {
-    ($($name:ident($input:ty) -> $output:ty;)*) => {
+macro_rules! by_methods {
+    ($($name:ident $(: $method:ident($input:ident) -> $output:ident)?,
+        $place:ident $selects:tt $takes:tt $(by $by:ident)?, $need:ident $actions:tt $of_version:tt;)+) => {
         #[async_trait::async_trait]
         impl S3 for Protocol {
-            $(async fn $name(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                let answered: Answered<$output> = Protocol::$name(self, Asked::new(request)?).await?.into();
+            $($(async fn $method(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
+                let answered: Answered<$output> = Protocol::$method(self, Asked::new(request)?).await?.into();
                 Ok(answered.into())
-            })*
+            })?)+
         }
     };
 }
 
-operations! {
-    list_buckets(ListBucketsInput) -> ListBucketsOutput;
-    create_bucket(CreateBucketInput) -> CreateBucketOutput;
-    head_bucket(HeadBucketInput) -> HeadBucketOutput;
-    delete_bucket(DeleteBucketInput) -> DeleteBucketOutput;
-    get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput;
-    put_object(PutObjectInput) -> PutObjectOutput;
-    get_object(GetObjectInput) -> GetObjectOutput;
-    head_object(HeadObjectInput) -> HeadObjectOutput;
-    get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput;
-    delete_object(DeleteObjectInput) -> DeleteObjectOutput;
-    delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput;
-    copy_object(CopyObjectInput) -> CopyObjectOutput;
-    list_objects(ListObjectsInput) -> ListObjectsOutput;
-    list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output;
-    list_object_versions(ListObjectVersionsInput) -> ListObjectVersionsOutput;
-    create_multipart_upload(CreateMultipartUploadInput) -> CreateMultipartUploadOutput;
-    upload_part(UploadPartInput) -> UploadPartOutput;
-    upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput;
-    complete_multipart_upload(CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput;
-    abort_multipart_upload(AbortMultipartUploadInput) -> AbortMultipartUploadOutput;
-    list_parts(ListPartsInput) -> ListPartsOutput;
-    list_multipart_uploads(ListMultipartUploadsInput) -> ListMultipartUploadsOutput;
-    get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput;
-    put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput;
-    delete_object_tagging(DeleteObjectTaggingInput) -> DeleteObjectTaggingOutput;
-    get_object_acl(GetObjectAclInput) -> GetObjectAclOutput;
-    put_object_acl(PutObjectAclInput) -> PutObjectAclOutput;
-    get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput;
-    put_bucket_acl(PutBucketAclInput) -> PutBucketAclOutput;
-    get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput;
-    put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput;
-    get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput;
-    put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput;
-    delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput;
-    get_bucket_cors(GetBucketCorsInput) -> GetBucketCorsOutput;
-    put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput;
-    delete_bucket_cors(DeleteBucketCorsInput) -> DeleteBucketCorsOutput;
-    get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput;
-    get_bucket_policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput;
-    put_bucket_policy(PutBucketPolicyInput) -> PutBucketPolicyOutput;
-    delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput;
-    get_bucket_lifecycle_configuration(GetBucketLifecycleConfigurationInput) -> GetBucketLifecycleConfigurationOutput;
-    put_bucket_lifecycle_configuration(PutBucketLifecycleConfigurationInput) -> PutBucketLifecycleConfigurationOutput;
-    delete_bucket_lifecycle(DeleteBucketLifecycleInput) -> DeleteBucketLifecycleOutput;
-    get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput;
-    put_public_access_block(PutPublicAccessBlockInput) -> PutPublicAccessBlockOutput;
-    delete_public_access_block(DeletePublicAccessBlockInput) -> DeletePublicAccessBlockOutput;
-    get_bucket_ownership_controls(GetBucketOwnershipControlsInput) -> GetBucketOwnershipControlsOutput;
-    put_bucket_ownership_controls(PutBucketOwnershipControlsInput) -> PutBucketOwnershipControlsOutput;
-    delete_bucket_ownership_controls(DeleteBucketOwnershipControlsInput) -> DeleteBucketOwnershipControlsOutput;
-    get_bucket_encryption(GetBucketEncryptionInput) -> GetBucketEncryptionOutput;
-    get_object_lock_configuration(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput;
-    put_object_lock_configuration(PutObjectLockConfigurationInput) -> PutObjectLockConfigurationOutput;
-    get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput;
-    put_object_retention(PutObjectRetentionInput) -> PutObjectRetentionOutput;
-    get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput;
-    put_object_legal_hold(PutObjectLegalHoldInput) -> PutObjectLegalHoldOutput;
-    get_bucket_logging(GetBucketLoggingInput) -> GetBucketLoggingOutput;
-    get_bucket_request_payment(GetBucketRequestPaymentInput) -> GetBucketRequestPaymentOutput;
-}
+s3_operations!(by_methods);
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 //! therefore a closed table. A request that the library then takes for another operation than this
 //! table is refused ([`crate::access`]).
 
+use crate::operations::s3_operations;
 use crate::protocol::{custom, invalid_argument};
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
 use s3s::{S3Error, S3Result, s3_error};
@@ -60,8 +61,7 @@ enum By {
 /// One operation and the names of the queries by which it is asked for.
 struct Known {
     operation: &'static str,
-    method: Verb,
-    resource: Resource,
+    place: (Verb, Resource),
     by: By,
     /// Names that must all be there: they are the sub-resource.
     selects: &'static [&'static str],
@@ -69,34 +69,15 @@ struct Known {
     takes: &'static [&'static str],
 }
 
-const fn known(
-    operation: &'static str,
-    (method, resource): (Verb, Resource),
-    selects: &'static [&'static str],
-    takes: &'static [&'static str],
-) -> Known {
-    Known {
-        operation,
-        method,
-        resource,
-        by: By::Query,
-        selects,
-        takes,
-    }
-}
-
 impl Known {
-    const fn by(self, by: By) -> Self {
-        Self { by, ..self }
-    }
-
     fn knows(&self, name: &str) -> bool {
         self.selects.contains(&name) || self.takes.contains(&name)
     }
 }
 
-const VERSION: &[&str] = &["versionId"];
-const READ: &[&str] = &[
+const VERSION: [&str; 1] = ["versionId"];
+/// What an answer with an object may be told.
+const ANSWER: [&str; 8] = [
     "versionId",
     "partNumber",
     "response-cache-control",
@@ -106,6 +87,9 @@ const READ: &[&str] = &[
     "response-content-type",
     "response-expires",
 ];
+const GET_SERVICE: (Verb, Resource) = (Verb::Get, Resource::Service);
+const HEAD_BUCKET: (Verb, Resource) = (Verb::Head, Resource::Bucket);
+const HEAD_OBJECT: (Verb, Resource) = (Verb::Head, Resource::Object);
 const GET_BUCKET: (Verb, Resource) = (Verb::Get, Resource::Bucket);
 const PUT_BUCKET: (Verb, Resource) = (Verb::Put, Resource::Bucket);
 const DELETE_BUCKET: (Verb, Resource) = (Verb::Delete, Resource::Bucket);
@@ -114,192 +98,25 @@ const GET_OBJECT: (Verb, Resource) = (Verb::Get, Resource::Object);
 const PUT_OBJECT: (Verb, Resource) = (Verb::Put, Resource::Object);
 const DELETE_OBJECT: (Verb, Resource) = (Verb::Delete, Resource::Object);
 const POST_OBJECT: (Verb, Resource) = (Verb::Post, Resource::Object);
-const PART: &[&str] = &["partNumber", "uploadId"];
+const PART: [&str; 2] = ["partNumber", "uploadId"];
 
-/// Every operation of this server. Of several rows that fit, the first counts: rows with more to
-/// select by stand before plain ones.
-static KNOWN: [Known; 60] = [
-    known(
-        "ListBuckets",
-        (Verb::Get, Resource::Service),
-        &[],
-        &[
-            "max-buckets",
-            "continuation-token",
-            "prefix",
-            "bucket-region",
-        ],
-    ),
-    known("GetBucketAcl", GET_BUCKET, &["acl"], &[]),
-    known("GetBucketCors", GET_BUCKET, &["cors"], &[]),
-    known("GetBucketEncryption", GET_BUCKET, &["encryption"], &[]),
-    known(
-        "GetBucketLifecycleConfiguration",
-        GET_BUCKET,
-        &["lifecycle"],
-        &[],
-    ),
-    known("GetBucketLocation", GET_BUCKET, &["location"], &[]),
-    known("GetBucketLogging", GET_BUCKET, &["logging"], &[]),
-    known(
-        "GetBucketOwnershipControls",
-        GET_BUCKET,
-        &["ownershipControls"],
-        &[],
-    ),
-    known("GetBucketPolicy", GET_BUCKET, &["policy"], &[]),
-    known("GetBucketPolicyStatus", GET_BUCKET, &["policyStatus"], &[]),
-    known(
-        "GetBucketRequestPayment",
-        GET_BUCKET,
-        &["requestPayment"],
-        &[],
-    ),
-    known("GetBucketTagging", GET_BUCKET, &["tagging"], &[]),
-    known("GetBucketVersioning", GET_BUCKET, &["versioning"], &[]),
-    known(
-        "GetObjectLockConfiguration",
-        GET_BUCKET,
-        &["object-lock"],
-        &[],
-    ),
-    known(
-        "GetPublicAccessBlock",
-        GET_BUCKET,
-        &["publicAccessBlock"],
-        &[],
-    ),
-    known(
-        "ListMultipartUploads",
-        GET_BUCKET,
-        &["uploads"],
-        &[
-            "prefix",
-            "delimiter",
-            "encoding-type",
-            "key-marker",
-            "upload-id-marker",
-            "max-uploads",
-        ],
-    ),
-    known(
-        "ListObjectVersions",
-        GET_BUCKET,
-        &["versions"],
-        &[
-            "prefix",
-            "delimiter",
-            "encoding-type",
-            "key-marker",
-            "version-id-marker",
-            "max-keys",
-        ],
-    ),
-    known(
-        "ListObjectsV2",
-        GET_BUCKET,
-        &["list-type=2"],
-        &[
-            "list-type",
-            "prefix",
-            "delimiter",
-            "encoding-type",
-            "max-keys",
-            "start-after",
-            "continuation-token",
-            "fetch-owner",
-        ],
-    ),
-    known(
-        "ListObjects",
-        GET_BUCKET,
-        &[],
-        &[
-            "list-type",
-            "prefix",
-            "delimiter",
-            "encoding-type",
-            "max-keys",
-            "marker",
-        ],
-    ),
-    known("HeadBucket", (Verb::Head, Resource::Bucket), &[], &[]),
-    known("PutBucketAcl", PUT_BUCKET, &["acl"], &[]),
-    known("PutBucketCors", PUT_BUCKET, &["cors"], &[]),
-    known(
-        "PutBucketLifecycleConfiguration",
-        PUT_BUCKET,
-        &["lifecycle"],
-        &[],
-    ),
-    known(
-        "PutBucketOwnershipControls",
-        PUT_BUCKET,
-        &["ownershipControls"],
-        &[],
-    ),
-    known("PutBucketPolicy", PUT_BUCKET, &["policy"], &[]),
-    known("PutBucketTagging", PUT_BUCKET, &["tagging"], &[]),
-    known("PutBucketVersioning", PUT_BUCKET, &["versioning"], &[]),
-    known(
-        "PutObjectLockConfiguration",
-        PUT_BUCKET,
-        &["object-lock"],
-        &[],
-    ),
-    known(
-        "PutPublicAccessBlock",
-        PUT_BUCKET,
-        &["publicAccessBlock"],
-        &[],
-    ),
-    known("CreateBucket", PUT_BUCKET, &[], &[]),
-    known("DeleteBucketCors", DELETE_BUCKET, &["cors"], &[]),
-    known("DeleteBucketLifecycle", DELETE_BUCKET, &["lifecycle"], &[]),
-    known(
-        "DeleteBucketOwnershipControls",
-        DELETE_BUCKET,
-        &["ownershipControls"],
-        &[],
-    ),
-    known("DeleteBucketPolicy", DELETE_BUCKET, &["policy"], &[]),
-    known("DeleteBucketTagging", DELETE_BUCKET, &["tagging"], &[]),
-    known(
-        "DeletePublicAccessBlock",
-        DELETE_BUCKET,
-        &["publicAccessBlock"],
-        &[],
-    ),
-    known("DeleteBucket", DELETE_BUCKET, &[], &[]),
-    known("PostObject", POST_BUCKET, &[], &[]).by(By::Form),
-    known("DeleteObjects", POST_BUCKET, &["delete"], &[]),
-    known("GetObjectAttributes", GET_OBJECT, &["attributes"], VERSION),
-    known("GetObjectAcl", GET_OBJECT, &["acl"], VERSION),
-    known("GetObjectLegalHold", GET_OBJECT, &["legal-hold"], VERSION),
-    known("GetObjectRetention", GET_OBJECT, &["retention"], VERSION),
-    known("GetObjectTagging", GET_OBJECT, &["tagging"], VERSION),
-    known(
-        "ListParts",
-        GET_OBJECT,
-        &["uploadId"],
-        &["max-parts", "part-number-marker"],
-    ),
-    known("GetObject", GET_OBJECT, &[], READ),
-    known("HeadObject", (Verb::Head, Resource::Object), &[], READ),
-    known("PutObjectAcl", PUT_OBJECT, &["acl"], VERSION),
-    known("PutObjectLegalHold", PUT_OBJECT, &["legal-hold"], VERSION),
-    known("PutObjectRetention", PUT_OBJECT, &["retention"], VERSION),
-    known("PutObjectTagging", PUT_OBJECT, &["tagging"], VERSION),
-    known("UploadPartCopy", PUT_OBJECT, PART, &[]).by(By::CopySource),
-    known("UploadPart", PUT_OBJECT, PART, &[]),
-    known("CopyObject", PUT_OBJECT, &[], &[]).by(By::CopySource),
-    known("PutObject", PUT_OBJECT, &[], &[]),
-    known("DeleteObjectTagging", DELETE_OBJECT, &["tagging"], VERSION),
-    known("AbortMultipartUpload", DELETE_OBJECT, &["uploadId"], &[]),
-    known("DeleteObject", DELETE_OBJECT, &[], VERSION),
-    known("CreateMultipartUpload", POST_OBJECT, &["uploads"], &[]),
-    known("CompleteMultipartUpload", POST_OBJECT, &["uploadId"], &[]),
-];
+macro_rules! table {
+    ($($name:ident $(: $method:ident($input:ident) -> $output:ident)?,
+        $place:ident $selects:tt $takes:tt $(by $by:ident)?, $need:ident $actions:tt $of_version:tt;)+) => {
+        /// Every operation of this server, in the order in which they are tried.
+        static KNOWN: &[Known] = &[$(Known {
+            operation: stringify!($name),
+            place: $place,
+            by: table!(@by $($by)?),
+            selects: &$selects,
+            takes: &$takes,
+        }),+];
+    };
+    (@by) => { By::Query };
+    (@by $by:ident) => { By::$by };
+}
+
+s3_operations!(table);
 
 /// The names by which the S3 model selects operations, those that this server lacks among them. A
 /// request that only reads may have other names, which AWS ignores; one that writes may not.
@@ -453,7 +270,7 @@ impl Question {
         let of_resource = || {
             KNOWN
                 .iter()
-                .filter(|row| Some(row.method) == method && row.resource == resource)
+                .filter(|row| method == Some(row.place.0) && row.place.1 == resource)
         };
         let row = of_resource().find(|row| by(row.by) && row.selects.iter().all(|name| has(name)));
         for (index, (name, value)) in pairs.iter().enumerate() {
@@ -581,7 +398,6 @@ pub(crate) fn hoisted(uri: &Uri) -> Vec<(http::HeaderName, http::HeaderValue)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::OPERATIONS;
 
     fn asked(method: &str, uri: &str) -> Result<Option<&'static str>, String> {
         let request = Request::builder().method(method).uri(uri).body(()).unwrap();
@@ -591,15 +407,10 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_has_its_names_and_no_other() {
-        let mut names: Vec<&str> = KNOWN.iter().map(|row| row.operation).collect();
-        let mut operations: Vec<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
-        names.sort_unstable();
-        operations.sort_unstable();
-        assert_eq!(names, operations);
+    fn every_operation_is_reached() {
         for (index, row) in KNOWN.iter().enumerate() {
             let hidden = KNOWN[..index].iter().any(|earlier| {
-                let same = earlier.method == row.method && earlier.resource == row.resource;
+                let same = earlier.place == row.place;
                 same && (earlier.by == By::Query || earlier.by == row.by)
                     && earlier
                         .selects
@@ -619,14 +430,13 @@ mod tests {
         ] {
             for method in [Verb::Get, Verb::Head, Verb::Put, Verb::Post, Verb::Delete] {
                 for name in SUB_RESOURCES {
-                    let own = KNOWN.iter().find(|row| {
-                        row.method == method && row.resource == resource && row.selects == [name]
-                    });
+                    let own = KNOWN
+                        .iter()
+                        .find(|row| row.place == (method, resource) && row.selects == [name]);
                     let taken = KNOWN
                         .iter()
                         .find(|row| {
-                            row.method == method
-                                && row.resource == resource
+                            row.place == (method, resource)
                                 && row.by == By::Query
                                 && row.selects.is_empty()
                         })

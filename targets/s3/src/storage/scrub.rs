@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::reader::{self, PieceReader};
+use super::tables::View;
 use super::{
     Bucket, ObjectReader as _, PartQuery, ScrubFinding, Scrubbed, StorageError, StorageResult,
     UploadEntry, UploadQuery, VersionEntry, VersionId, VersionQuery, lists, uploads, versions,
@@ -29,12 +30,9 @@ impl Scrub<'_> {
             ..Default::default()
         };
         loop {
-            let page = {
-                let view = self.core.view();
-                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else {
-                    return Ok(());
-                };
-                lists::versions(&*view, id.id, &query)?
+            let list = |view: &dyn View, id| lists::versions(view, id, &query);
+            let Some(page) = self.page(bucket, list)? else {
+                return Ok(());
             };
             for entry in page.entries {
                 if let VersionEntry::Version(listed) = entry
@@ -50,6 +48,17 @@ impl Scrub<'_> {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// What a list of a bucket has; `None` where the bucket is gone.
+    fn page<T>(
+        &self,
+        bucket: &str,
+        list: impl FnOnce(&dyn View, u64) -> StorageResult<T>,
+    ) -> StorageResult<Option<T>> {
+        let view = self.core.view();
+        let found = gone_is_none(versions::bucket(&*view, bucket))?;
+        found.map(|found| list(&*view, found.id)).transpose()
     }
 
     fn object(&mut self, bucket: &str, key: &str, version: VersionId) -> StorageResult<()> {
@@ -68,12 +77,9 @@ impl Scrub<'_> {
             ..Default::default()
         };
         loop {
-            let page = {
-                let view = self.core.view();
-                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else {
-                    return Ok(());
-                };
-                lists::uploads(&*view, id.id, &query)?
+            let list = |view: &dyn View, id| lists::uploads(view, id, &query);
+            let Some(page) = self.page(bucket, list)? else {
+                return Ok(());
             };
             for entry in page.entries {
                 if let UploadEntry::Upload(listed) = entry
