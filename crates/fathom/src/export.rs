@@ -6,7 +6,7 @@ use crate::tell::tell_form;
 use crate::typing::typed;
 use crate::written::{self, EXPORT, force};
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::{Record, read_records};
 use report::export::{ExportColumn, csv, export, json_lines};
 use run::safety::OutputFile;
@@ -36,12 +36,7 @@ pub(crate) fn command() -> Command {
         .after_help(AFTER_HELP)
         .arg(records::argument().required(false).required_unless_present("schema"))
         .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the table there: .csv, .jsonl or, if built with it, .parquet [default: CSV on standard output]"),
+            written::output("FILE", "Write the table there: .csv, .jsonl or, if built with it, .parquet [default: CSV on standard output]"),
         )
         .arg(
             Arg::new("schema")

@@ -5,7 +5,7 @@ use crate::records::{argument, tell_damage};
 use crate::tell::{say, tell};
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use record::{Joined, Record, join, read_records};
 use run::safety::OutputFile;
 use std::path::{Path, PathBuf};
@@ -24,15 +24,7 @@ pub(crate) fn command() -> Command {
         .about("Joins the records of ranks that did one workload together")
         .after_help(AFTER_HELP)
         .arg(argument())
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE.jsonl")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Append the record there"),
-        )
+        .arg(written::output("FILE.jsonl", "Append the record there").required(true))
         .arg(force())
 }
 

@@ -44,13 +44,8 @@ pub(crate) fn command() -> Command {
         .after_help(AFTER_HELP)
         .arg(records::argument())
         .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: text on a terminal, Markdown in a pipe]"),
+            written::output("FILE", "Write the report there: .html, .md, .csv or .json; may be repeated [default: text on a terminal, Markdown in a pipe]")
+                .action(ArgAction::Append),
         )
         .arg(
             Arg::new("card")

@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use crate::run::switch;
 use anyhow::{Context as _, Result};
-use clap::Arg;
+use clap::{Arg, value_parser};
 use lab::Kept;
 use record::{Record, Store};
 use run::safety::{FileId, OutputFile, OutputForm};
@@ -91,6 +91,16 @@ pub(crate) const MANUAL: OutputForm = OutputForm {
         })
     },
 };
+
+/// `-o`: the file of results; `value` is its name in help.
+pub(crate) fn output(value: &'static str, help: &'static str) -> Arg {
+    Arg::new("output")
+        .long("output")
+        .short('o')
+        .value_name(value)
+        .value_parser(value_parser!(PathBuf))
+        .help(help)
+}
 
 /// The flag that permits writing over something else.
 pub(crate) fn force() -> Arg {

@@ -140,6 +140,7 @@ pub(crate) enum Block<'s> {
 }
 
 /// A plot with what is said below it.
+#[derive(Default)]
 pub(crate) struct Plot {
     pub(crate) caption: String,
     pub(crate) svg: String,

@@ -106,11 +106,7 @@ impl LiveState {
             Block::Plot(Plot {
                 caption: "So far, against the baseline".into(),
                 svg,
-                row: None,
-                arm: None,
-                quantity: None,
-                legend: Vec::new(),
-                notes: Vec::new(),
+                ..Plot::default()
             })
         }));
         Section::new("now", "Now", blocks)

@@ -150,6 +150,23 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// The slots of a plan.
+    fn planned(&self) -> Vec<Slot<'a>> {
+        let slots = self.slots.iter().copied();
+        slots.filter(|(_, record)| record.trial.is_some()).collect()
+    }
+
+    /// The slots of a plan in the order in which they ran.
+    fn in_order(&self) -> Vec<&'a Record> {
+        let mut slots: Vec<&Record> = self
+            .planned()
+            .into_iter()
+            .map(|(_, record)| record)
+            .collect();
+        slots.sort_by_key(|record| record.trial.as_ref().map(|trial| trial.slot));
+        slots
+    }
+
     /// The slots that stand beside another block of the same arm and row.
     fn repeated(&self) -> Vec<usize> {
         let is_declared = |record: &Record| record.trial.is_some() || record.repeat.is_some();

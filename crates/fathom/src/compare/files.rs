@@ -5,7 +5,7 @@ use crate::tell::{findings_argument, layout, tell};
 use crate::written::{self, VERDICTS};
 use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::{Quantity, Record, Threshold};
 use report::{Gate, TextLayout, VerdictFailure, Verdicts};
 use run::safety::{OutputFile, check_apart};
@@ -33,13 +33,11 @@ pub(crate) fn verdict_arguments(command: Command) -> Command {
                 .help("What ends with exit code 3; slower always does"),
         )
         .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the verdicts there: .json, .md or .xml (JUnit); may be repeated"),
+            written::output(
+                "FILE",
+                "Write the verdicts there: .json, .md or .xml (JUnit); may be repeated",
+            )
+            .action(ArgAction::Append),
         )
 }
 

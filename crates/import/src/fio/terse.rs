@@ -12,6 +12,7 @@ use crate::node::sound;
 use crate::origin::Origin;
 use record::{ErrorCount, Outcome, Record, Status, Summary};
 use units::time;
+use workload::fio::names::DISK_COUNTERS;
 
 const MICRO_NS: f64 = 1000.0;
 /// Places before the first direction: version of the form, version of fio, name, group, error.
@@ -264,23 +265,13 @@ impl Line<'_> {
     /// As many devices as follow each other: a name, seven counts and a percentage. What is left is
     /// the description.
     fn devices(&self, mut place: usize, record: &mut Record) -> Result<(), Fault> {
-        const NAMES: [&str; DEVICE - 1] = [
-            "read_ios",
-            "write_ios",
-            "read_merges",
-            "write_merges",
-            "read_ticks",
-            "write_ticks",
-            "in_queue",
-            "util",
-        ];
         while let Some(values) = self
             .values
             .get(place..place + DEVICE)
             .filter(|values| values[DEVICE - 1].ends_with('%'))
         {
             let mut device = Summary::default();
-            for (offset, name) in NAMES.iter().enumerate() {
+            for (offset, name) in DISK_COUNTERS.iter().chain(&["util"]).enumerate() {
                 device
                     .figures
                     .insert((*name).to_owned(), self.number(place + 1 + offset, name)?);

@@ -140,10 +140,6 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
             }
         ),
         svg,
-        row: None,
-        arm: None,
-        quantity: None,
-        legend: Vec::new(),
-        notes: Vec::new(),
+        ..Plot::default()
     })
 }

@@ -61,11 +61,8 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
     Some(Plot {
         caption: format!("{metric} against the baseline"),
         svg,
-        row: None,
-        arm: None,
-        quantity: None,
-        legend: Vec::new(),
         notes,
+        ..Plot::default()
     })
 }
 

@@ -128,9 +128,7 @@ pub(super) fn framed(study: &Study, row: usize, arm: Option<usize>, svg: String)
         svg,
         row: Some(row),
         arm,
-        quantity: None,
-        legend: Vec::new(),
-        notes: Vec::new(),
+        ..Plot::default()
     }
 }
 
@@ -224,11 +222,7 @@ fn depths(study: &Study) -> Vec<Plot> {
             Some(Plot {
                 caption: format!("{name}: {what}"),
                 svg,
-                row: None,
-                arm: None,
-                quantity: None,
-                legend: Vec::new(),
-                notes: Vec::new(),
+                ..Plot::default()
             })
         };
         let times = of("mean", false).chain(of("p99", true)).collect();
@@ -297,13 +291,10 @@ pub(super) fn arrivals(study: &Study) -> Vec<Plot> {
         Some(Plot {
             caption: format!("{scenario}: p50 and {}", tails.join(", ")),
             svg: plot::knee(&label, &lines)?,
-            row: None,
-            arm: None,
-            quantity: None,
-            legend: Vec::new(),
             notes: of()
                 .map(|curve| (Some(curve.arm), curves::knee_text(curve)))
                 .collect(),
+            ..Plot::default()
         })
     };
     scenarios.into_iter().filter_map(plot).collect()

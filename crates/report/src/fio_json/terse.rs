@@ -4,6 +4,7 @@
 use super::{FioOptions, fio_json};
 use record::Record;
 use serde_json::Value;
+use workload::fio::names::DISK_COUNTERS;
 
 /// Places for percentiles in each line; fio fills those that are not asked for with zeros.
 const PERCENTILES: usize = 20;
@@ -139,17 +140,8 @@ fn around(job: &Value) -> Vec<String> {
 }
 
 fn disk(disk: &Value) -> Vec<String> {
-    let counts = [
-        "read_ios",
-        "write_ios",
-        "read_merges",
-        "write_merges",
-        "read_ticks",
-        "write_ticks",
-        "in_queue",
-    ];
     let mut out = vec![text(&disk["name"])];
-    out.extend(counts.map(|key| text(&disk[key])));
+    out.extend(DISK_COUNTERS.map(|key| text(&disk[key])));
     out.push(format!("{:.2}%", real(&disk["util"])));
     out
 }

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
-use super::svg::{At, escape, look, marker};
+use super::svg::{At, escape, marker};
 use std::fmt::Write as _;
 
 /// One depth.
@@ -83,13 +83,8 @@ fn write_line(frame: &mut Frame, line: &DepthLine, unit: ValueUnit) {
         .filter(|point| point.depth > 0.0 && point.value.is_finite())
         .collect();
     let place = |point: &DepthPoint| (frame.at_x(point.depth.log2()), frame.at_y(point.value));
-    let path = Frame::path(points.iter().map(|point| place(point)));
-    let faint = if line.secondary { " faint" } else { "" };
-    let mut out = format!(
-        r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#,
-        look(line.arm),
-        line.arm
-    );
+    let places = points.iter().map(|point| place(point));
+    let mut out = Frame::line_of_arm(line.arm, line.secondary, places);
     for point in points {
         let (x, y) = place(point);
         if let Some((low, high)) = point.interval {

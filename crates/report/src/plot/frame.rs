@@ -1,7 +1,7 @@
 //! The rectangle that holds a plot, its two axes, and the SVG around it.
 
 use super::axis::Axis;
-use super::svg::{At, escape, width_of};
+use super::svg::{At, escape, look, width_of};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 440.0;
@@ -65,6 +65,21 @@ impl Frame {
             );
         }
         out
+    }
+
+    /// The line of an arm, in a group to which what belongs to it may be added; a secondary one is
+    /// faint.
+    pub(super) fn line_of_arm(
+        arm: usize,
+        is_secondary: bool,
+        points: impl Iterator<Item = (f64, f64)>,
+    ) -> String {
+        let faint = if is_secondary { " faint" } else { "" };
+        let path = Self::path(points);
+        format!(
+            r#"<g class="arm {}{faint}" data-arm="{arm}"><path class="line" d="{path}"/>"#,
+            look(arm)
+        )
     }
 
     /// The whole plot as SVG under a label for those who cannot see it.

@@ -61,13 +61,8 @@ pub(crate) fn knee(label: &str, lines: &[KneeLine]) -> Option<String> {
 
 fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
     let place = |point: &KneePoint| (frame.at_x(point.rate), frame.at_y(point.latency));
-    let path = Frame::path(points.iter().map(|point| place(point)));
-    let faint = if line.secondary { " faint" } else { "" };
-    let mut out = format!(
-        r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#,
-        look(line.arm),
-        line.arm
-    );
+    let places = points.iter().map(|point| place(point));
+    let mut out = Frame::line_of_arm(line.arm, line.secondary, places);
     for point in points {
         let (x, y) = place(point);
         let (class, word) = if point.holds {

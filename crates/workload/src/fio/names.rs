@@ -102,6 +102,17 @@ pub fn pattern_word(random: bool, direction: FioDirection) -> &'static str {
     found.map_or("rw", |(word, _)| word)
 }
 
+/// What fio counts of a disk, in the order of its terse lines; a utilisation in percent follows.
+pub const DISK_COUNTERS: [&str; 7] = [
+    "read_ios",
+    "write_ios",
+    "read_merges",
+    "write_merges",
+    "read_ticks",
+    "write_ticks",
+    "in_queue",
+];
+
 /// Distributions: fio's word, ours, and our option for the parameter where it is the same number.
 const DISTRIBUTIONS: [(&str, &str, Option<&str>); 4] = [
     ("random", "uniform", None),

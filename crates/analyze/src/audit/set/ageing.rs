@@ -50,12 +50,7 @@ fn measured(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 fn filled(experiment: &Experiment<'_>) -> Option<Located> {
-    let mut slots: Vec<(u32, &Record)> = experiment
-        .slots
-        .iter()
-        .filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r)))
-        .collect();
-    slots.sort_by_key(|(slot, _)| *slot);
+    let slots = experiment.in_order();
     let space = |record: &Record| {
         let file_system = record
             .generator()
@@ -71,7 +66,7 @@ fn filled(experiment: &Experiment<'_>) -> Option<Located> {
             file_system.total_bytes?,
         ))
     };
-    let (first, last) = (space(slots.first()?.1)?, space(slots.last()?.1)?);
+    let (first, last) = (space(slots.first()?)?, space(slots.last()?)?);
     let used = first.2.saturating_sub(last.2);
     ((&first.0, &first.1) == (&last.0, &last.1) && used > (first.3 / MOST_SHARE).max(LEAST)).then(
         || {

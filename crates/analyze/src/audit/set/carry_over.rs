@@ -3,7 +3,6 @@
 use super::{Experiment, Located, median};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
-use record::Record;
 use stats::Drift;
 use units::Bytes;
 
@@ -51,19 +50,11 @@ fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
 
 /// Slots that began while the writes of the one before were still in memory.
 pub(super) fn undrained(experiment: &Experiment<'_>) -> Vec<Located> {
-    let mut slots: Vec<(u32, &Record)> = experiment
-        .slots
-        .iter()
-        .filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r)))
-        .collect();
-    slots.sort_by_key(|(slot, _)| *slot);
+    let slots = experiment.in_order();
     let left: Vec<u64> = slots
         .windows(2)
         .filter_map(|pair| {
-            let (before, after) = (
-                &pair[0].1.generator().machine,
-                &pair[1].1.generator().machine,
-            );
+            let (before, after) = (&pair[0].generator().machine, &pair[1].generator().machine);
             let grown = before
                 .dirty_after_bytes?
                 .checked_sub(before.dirty_before_bytes?)?;

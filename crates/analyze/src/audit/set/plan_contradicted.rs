@@ -92,13 +92,7 @@ fn order(experiment: &Experiment<'_>, plan: &PlanFacts) -> Option<String> {
         control: Control::None,
         unit: Unit::Block,
     };
-    let planned: Vec<_> = experiment
-        .slots
-        .iter()
-        .filter(|(_, record)| record.trial.is_some())
-        .copied()
-        .collect();
-    let blocks = grouped(&planned, |record| {
+    let blocks = grouped(&experiment.planned(), |record| {
         record
             .trial
             .as_ref()

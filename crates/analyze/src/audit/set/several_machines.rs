@@ -29,12 +29,7 @@ and compare what each of them says.",
 type Place<'a> = (Vec<&'a str>, Vec<&'a str>);
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let slots: Vec<Slot<'_>> = experiment
-        .slots
-        .iter()
-        .filter(|(_, record)| record.trial.is_some())
-        .copied()
-        .collect();
+    let slots = experiment.planned();
     let machines = different(&slots, Record::machines);
     let boots = different(&slots, boots);
     let what = match (machines.len(), boots.len()) {

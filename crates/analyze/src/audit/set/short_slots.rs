@@ -1,18 +1,13 @@
 //! Slots may be short if there are enough of them.
 
 use super::super::short_run::{ADVICE, least};
-use super::{Experiment, Located, Slot, grouped};
+use super::{Experiment, Located, grouped};
 use crate::audit::short_run::RULE;
 use crate::{Effective, Severity};
 use units::Nanos;
 
 pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let slots: Vec<Slot<'_>> = experiment
-        .slots
-        .iter()
-        .filter(|(_, record)| record.trial.is_some())
-        .copied()
-        .collect();
+    let slots = experiment.planned();
     let cells = grouped(&slots, |record| (super::arm(record), super::row(record)));
     let short = cells.iter().filter_map(|((arm, row), slots)| {
         let (least, severity) = slots

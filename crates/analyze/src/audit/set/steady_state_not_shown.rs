@@ -20,12 +20,7 @@ pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
-    let slots: Vec<Slot<'_>> = experiment
-        .slots
-        .iter()
-        .filter(|(_, record)| record.trial.is_some())
-        .copied()
-        .collect();
+    let slots = experiment.planned();
     let cells = grouped(&slots, |record| (super::arm(record), super::row(record)));
     cells.into_iter().find_map(|((arm, row), slots)| {
         let failing = slots.iter().filter(|(_, record)| why_not(record).is_some()).count();
