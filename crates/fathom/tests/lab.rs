@@ -52,6 +52,19 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What a command wrote on standard output that ended with this code.
+fn said(output: &Output, code: i32) -> String {
+    let (told, complained) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{told}{complained}");
+    told
+}
+
+/// What a command wrote on standard error that ended with this code.
+fn complained(output: &Output, code: i32) -> String {
+    said(output, code);
+    text(&output.stderr)
+}
+
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("the test can do this");
     let mut names: Vec<String> = entries
@@ -76,13 +89,9 @@ fn with_plan(plan: &str) -> tempfile::TempDir {
 #[test]
 fn commands_that_state_10_and_12_are_told_apart_and_the_file_is_judged_alike() {
     let dir = with_plan(&stated("10", "12"));
-    let output = in_dir(dir.path(), &["lab", "run", "p.toml", "-o", "verdict.json"]);
-    let told = text(&output.stdout);
-    assert_eq!(
-        output.status.code(),
-        Some(3),
-        "{told}{}",
-        text(&output.stderr)
+    let told = said(
+        &in_dir(dir.path(), &["lab", "run", "p.toml", "-o", "verdict.json"]),
+        3,
     );
     assert!(
         told.contains("second against first: speed, margin 5.0 %") && told.contains("Slower"),
@@ -105,14 +114,7 @@ fn commands_that_state_10_and_12_are_told_apart_and_the_file_is_judged_alike() {
 #[test]
 fn equal_commands_are_not_told_apart() {
     let dir = with_plan(&stated("10", "10"));
-    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-    let told = text(&output.stdout);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{told}{}",
-        text(&output.stderr)
-    );
+    let told = said(&in_dir(dir.path(), &["lab", "run", "p.toml"]), 0);
     assert!(told.contains("Within 5.0 %"), "{told}");
 }
 
@@ -133,14 +135,7 @@ fn commands_of_10_and_12_ms_are_told_apart_and_equal_ones_are_not() {
             .map(|line| format!("{line}\n"))
             .collect();
         let dir = with_plan(&plan);
-        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-        let told = text(&output.stdout);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{told}{}",
-            text(&output.stderr)
-        );
+        let told = said(&in_dir(dir.path(), &["lab", "run", "p.toml"]), code);
         assert!(told.contains(word), "{told}");
     }
 }
@@ -148,9 +143,7 @@ fn commands_of_10_and_12_ms_are_told_apart_and_equal_ones_are_not() {
 #[test]
 fn a_plan_is_shown_before_anything_happens_and_leaves_no_file() {
     let dir = with_plan(&stated("10", "12"));
-    let output = in_dir(dir.path(), &["lab", "plan", "p.toml"]);
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told = said(&in_dir(dir.path(), &["lab", "plan", "p.toml"]), 0);
     for part in [
         "Is one of them less?",
         "first (baseline)",
@@ -190,9 +183,7 @@ fn a_plan_that_leads_nowhere_is_refused_with_its_line() {
     ] {
         let dir = with_plan(&stated("10", "12").replace(from, to));
         for verb in ["plan", "run"] {
-            let output = in_dir(dir.path(), &["lab", verb, "p.toml"]);
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{told}");
+            let told = complained(&in_dir(dir.path(), &["lab", verb, "p.toml"]), 2);
             assert!(told.contains(expected), "{expected}: {told}");
             assert_eq!(names(dir.path()), ["p.toml"]);
         }
@@ -357,9 +348,7 @@ fn a_server_that_never_gets_ready_ends_early_or_forks_away_is_told_with_what_it_
             .replace("LIMITS", "")
             .replace("60s", "50ms");
         let dir = with_plan(&plan);
-        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
+        let told = complained(&in_dir(dir.path(), &["lab", "run", "p.toml"]), 1);
         assert!(told.contains(expected), "{expected}: {told}");
         assert_eq!(names(dir.path()), ["p.plan.toml", "p.toml"]);
     }

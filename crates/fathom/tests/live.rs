@@ -4,17 +4,20 @@
 //! A slot of these experiments ends when the test opens a gate, so that nothing here depends on how
 //! long anything takes.
 
+#[path = "../../report/tests/html/chromium.rs"]
+mod chromium;
+
+use chromium::{NO_BROWSER, chromium};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
-const NO_BROWSER: &str = "SKIPPED: needs Chromium (apt-get install chromium, or CHROMIUM=FILE)";
 
 /// An experiment under way whose slots wait at a gate.
 struct Underway {
@@ -244,18 +247,6 @@ fn a_log_has_a_line_a_pass_without_escapes_and_a_fixed_length_no_verdict_before_
         .iter()
         .filter(|line| !line.contains("not judged yet"));
     assert_eq!(judged.count(), 0, "{log}");
-}
-
-/// `CHROMIUM`, else the first Chromium on the path.
-fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    named.or_else(|| {
-        std::env::split_paths(&path)
-            .flat_map(|dir| names.map(|name| dir.join(name)))
-            .find(|file| file.is_file())
-    })
 }
 
 /// A door in front of a page, which says when somebody asks for its news.

@@ -1,6 +1,10 @@
 //! The HTML report as a reader meets it: its size, its bytes, and its controls in a real browser.
 
+#[path = "html/chromium.rs"]
+mod chromium;
+
 use analyze::{StudyOptions, study};
+use chromium::{NO_BROWSER, chromium};
 use record::{
     Calibration, Coverage, Environment, ErrorCount, Histogram, HostAccount, Interval, LoadAccount,
     Measurements, Operations, Outcome, PaceAccount, Record, RequestPhases, Role, SCHEMA, Status,
@@ -619,24 +623,6 @@ fn keep(name: &str, page: &str) -> PathBuf {
     path
 }
 
-/// `CHROMIUM`, else the first Chromium on the path.
-fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = [
-        "chromium",
-        "chromium-browser",
-        "google-chrome",
-        "google-chrome-stable",
-        "chrome",
-    ];
-    named.or_else(|| {
-        std::env::split_paths(&path)
-            .flat_map(|dir| names.map(|name| dir.join(name)))
-            .find(|file| file.is_file())
-    })
-}
-
 /// What a browser makes of a page of this width in which `probe` runs once it is loaded: the text
 /// that the probe returns, and the console.
 fn in_browser(browser: &Path, name: &str, page: &str, width: u32, probe: &str) -> (String, String) {
@@ -745,8 +731,6 @@ return { width: innerWidth, scroll: document.documentElement.scrollWidth, wide: 
 fn say(text: &str) {
     println!("{text}");
 }
-
-const NO_BROWSER: &str = "SKIPPED: needs Chromium (apt-get install chromium, or CHROMIUM=FILE)";
 
 #[test]
 fn the_controls_work_in_a_browser_without_a_word_on_its_console() {

@@ -1,6 +1,6 @@
 //! Slots that fail, and what a job of continuous integration sees of them.
 
-use super::{in_dir, names, stated, text, with_plan};
+use super::{complained, in_dir, names, said, stated, text, with_plan};
 use std::fs;
 
 #[test]
@@ -11,9 +11,7 @@ fn a_job_whose_slots_fail_has_a_summary_an_error_for_junit_and_an_annotation() {
     for plan in [calibrated, not_calibrated] {
         let dir = with_plan(&plan);
         let words = ["lab", "run", "p.toml", "--ci", "-o", "verdict.json"];
-        let output = in_dir(dir.path(), &words);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
+        let told = complained(&in_dir(dir.path(), &words), 1);
         let annotation = told.lines().find(|line| line.starts_with("::error"));
         assert!(
             annotation.is_some_and(|line| line.contains("speed")),
@@ -55,14 +53,7 @@ fn an_arm_that_always_fails_is_told_by_what_failed_and_not_by_its_environment() 
                 ),
             );
         let dir = with_plan(&plan);
-        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-        let told = text(&output.stdout);
-        assert_eq!(
-            output.status.code(),
-            Some(1),
-            "{told}{}",
-            text(&output.stderr)
-        );
+        let told = said(&in_dir(dir.path(), &["lab", "run", "p.toml"]), 1);
         assert!(told.contains(&format!("No verdict: {expected}")), "{told}");
         assert!(!told.contains("environment"), "{told}");
         assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);

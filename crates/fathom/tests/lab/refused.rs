@@ -1,16 +1,12 @@
 //! What is found before the first slot.
 
-use super::{in_dir, names, stated, text, with_plan};
+use super::{complained, in_dir, names, stated, with_plan};
 
 /// What `lab plan` and `lab run` say of a plan that cannot work; nothing has begun.
 fn refused(plan: &str) -> String {
     let dir = with_plan(plan);
-    let told = ["plan", "run"].map(|verb| {
-        let output = in_dir(dir.path(), &["lab", verb, "p.toml"]);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{verb}: {told}{plan}");
-        told
-    });
+    let told =
+        ["plan", "run"].map(|verb| complained(&in_dir(dir.path(), &["lab", verb, "p.toml"]), 2));
     assert_eq!(names(dir.path()), ["p.toml"]);
     assert_eq!(told[0], told[1]);
     told[0].clone()
@@ -59,9 +55,7 @@ fn a_threshold_of_operations_that_a_load_does_not_do_is_refused() {
     let dir = tempfile::tempdir().expect("the test can do this");
     for flag in ["--threshold=put.p99<1s", "--find-knee=put.p99<1s"] {
         let words = ["load", "get", "--target", "http://127.0.0.1:9/x", flag];
-        let output = in_dir(dir.path(), &words);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
+        let told = complained(&in_dir(dir.path(), &words), 2);
         assert!(
             told.contains("no operations of the kind \"put\"; the kinds there are get"),
             "{told}"

@@ -1,7 +1,7 @@
 //! What a user meets on the way: how far an experiment is, what came of it, and what goes wrong around
 //! its slots.
 
-use super::{FATHOM, in_dir, names, records, stated, text, with_plan};
+use super::{FATHOM, in_dir, names, records, said, stated, text, with_plan};
 use std::fs;
 use std::process::Command;
 
@@ -119,14 +119,7 @@ fn placebos_of_an_experiment_of_equal_arms_are_reported_as_what_they_are() {
         )
         .replace("settle", "control = true\nsettle");
     let dir = with_plan(&plan);
-    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-    let told = text(&output.stdout);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{told}{}",
-        text(&output.stderr)
-    );
+    let told = said(&in_dir(dir.path(), &["lab", "run", "p.toml"]), 0);
     for part in [
         "placebo: second is to change get, and run ran: what it differs by is error",
         "control: first and first (control) agree",

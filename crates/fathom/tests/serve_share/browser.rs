@@ -1,26 +1,17 @@
 //! A real browser, told what to do over a pair of pipes (the DevTools protocol: JSON texts that end
 //! with a zero byte).
 
+#[path = "../../../report/tests/html/chromium.rs"]
+mod chromium;
+
+pub(crate) use chromium::NO_BROWSER;
+
+use chromium::chromium;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-pub(crate) const NO_BROWSER: &str =
-    "SKIPPED: needs Chromium (apt-get install chromium, or CHROMIUM=FILE)";
-
-/// `CHROMIUM`, else the first Chromium on the path.
-fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    named.or_else(|| {
-        std::env::split_paths(&path)
-            .flat_map(|dir| names.map(|name| dir.join(name)))
-            .find(|file| file.is_file())
-    })
-}
 
 /// One page of a browser of its own.
 pub(crate) struct Browser {
