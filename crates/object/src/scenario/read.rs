@@ -175,16 +175,21 @@ impl Scenario {
 
 /// What a file says, and the options of a load among it.
 fn tables(text: &str) -> Result<(File, Adjustments), LoadError> {
-    let refused = |mut error: toml::de::Error, meant: String| {
+    let refused = |mut error: toml::de::Error, more: &str| {
         error.set_input(Some(text));
-        LoadError::asked(format!("{}{meant}", error.to_string().trim_end()))
+        LoadError::asked(format!("{}{more}", error.to_string().trim_end()))
     };
-    let mut top = DeTable::parse(text).map_err(|error| refused(error, String::new()))?;
+    let mut top = DeTable::parse(text).map_err(|error| refused(error, ""))?;
     let changes = options(top.get_mut())?;
+    let unread: Vec<String> = top
+        .get_ref()
+        .keys()
+        .map(|key| key.get_ref().to_string())
+        .collect();
     let file = File::deserialize(toml::Deserializer::from(top));
     let file = file.map_err(|error| {
-        let meant = meant(error.message());
-        refused(error, meant)
+        let more = more_keys(error.message(), &unread);
+        refused(error, &more)
     })?;
     Ok((file, changes))
 }
@@ -235,14 +240,16 @@ fn one_text(value: &DeValue<'_>) -> Option<String> {
         .or_else(number)
 }
 
-/// The option that a key which the reader of TOML does not know may have meant.
-fn meant(message: &str) -> String {
-    let key = message
-        .strip_prefix("unknown field `")
-        .and_then(|rest| rest.split_once('`'));
-    let options = || LOAD_OPTIONS.iter().filter_map(|option| option.scenario_key);
-    let near = key.and_then(|(key, _)| units::nearest(key, options()));
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+/// What the reader of TOML leaves out where it lists the keys that a file may have.
+fn more_keys(message: &str, of_file: &[String]) -> String {
+    let unknown = message.strip_prefix("unknown field `");
+    let unknown = unknown.and_then(|rest| rest.split_once('`'));
+    if !unknown.is_some_and(|(key, _)| of_file.iter().any(|known| known == key)) {
+        return String::new();
+    }
+    let keys = LOAD_OPTIONS.iter().filter_map(|option| option.scenario_key);
+    let of_file = keys.filter(|key| !key.contains('.'));
+    of_file.map(|key| format!(", `{key}`")).collect()
 }
 
 impl KeyChoice {
@@ -475,7 +482,7 @@ mod tests {
             (&format!("{SOUND}sizes = 1"), "unknown field `sizes`"),
             (
                 &format!("verfy = true\n{SOUND}"),
-                "; did you mean `verify`?",
+                "`operation`, `thresholds`, `keys`, `range`, `data`, `payload`, `verify`",
             ),
             (
                 &format!("data = \"noise\"\n{SOUND}"),
