@@ -8,6 +8,7 @@
 mod adjust;
 mod check;
 mod describe;
+mod keys;
 mod read;
 mod sizes;
 
