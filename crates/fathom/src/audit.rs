@@ -1,13 +1,16 @@
 //! `fathom audit`: what records say against themselves and against each other.
 
+use crate::gate::{Form, form, output_argument};
 use crate::records;
 use crate::run::switch;
-use crate::tell::{layout, tell, tell_form};
+use crate::tell::{annotate, annotate_argument, layout, tell, tell_form};
+use crate::written::{self, AUDIT};
 use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use record::{Record, read_records};
-use report::{Page, TextLayout};
+use report::{AuditAccount, Page, TextLayout};
+use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +18,7 @@ const AFTER_HELP: &str = "\
 Examples:
   fathom audit records.jsonl
   fathom audit *.jsonl --json
+  fathom audit records.jsonl --annotate -o summary.md -o junit.xml
 
 Exit codes: 0 nothing is invalid; 1 a file could not be read; 2 usage; 4 a record is invalid";
 
@@ -33,11 +37,15 @@ pub(crate) fn command() -> Command {
             "Every finding, also where many records have the same",
         ))
         .arg(switch("json", "One JSON array of findings, all of them"))
+        .arg(output_argument("Write the findings there"))
+        .arg(annotate_argument())
+        .arg(written::force())
 }
 
 /// Runs the verb: 4 if anything is invalid.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let files: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
+    let outputs = outputs(matches, &files)?;
     let mut records: Vec<Record> = Vec::new();
     let mut places: Vec<String> = Vec::new();
     for file in files {
@@ -46,50 +54,57 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         records.extend(read);
     }
     let found = analyze::audit(&records);
-    let shows_all = matches.get_flag("all");
+    let account = AuditAccount {
+        found: &found,
+        records: &records,
+        places: &places,
+    };
     if matches.get_flag("json") {
-        tell_form(&json(&found, &records, &places)?)?;
+        tell_form(&report::audit_json(&account))?;
     } else {
-        let layout = layout(matches);
-        tell(&text(&found, &records, &places, shows_all, layout))?;
+        tell(&text(&account, matches.get_flag("all"), layout(matches)))?;
     }
-    let is_invalid = found
-        .iter()
-        .any(|located| located.finding.severity == Severity::Invalid);
-    Ok(if is_invalid { INVALID } else { 0 })
+    if matches.get_flag("annotate") {
+        annotate(&report::audit_annotations(&account));
+    }
+    for (file, form) in &outputs {
+        let text = match form {
+            Form::Json => report::audit_json(&account),
+            Form::Markdown => report::audit_markdown(&account),
+            Form::JUnit => report::audit_junit(&account),
+        };
+        written::write(file, &text)?;
+    }
+    Ok(if account.is_invalid() { INVALID } else { 0 })
+}
+
+/// Where the findings go, each checked: they take no place of anything else.
+fn outputs(matches: &ArgMatches, records: &[&PathBuf]) -> Result<Vec<(OutputFile, Form)>> {
+    let mut out = Vec::new();
+    for file in matches.get_many::<PathBuf>("output").into_iter().flatten() {
+        let form = form(file)?;
+        let inputs = records.iter().map(|input| input.as_path());
+        written::check_is_no_input(file, inputs, "one of the records")?;
+        let output = OutputFile::new(file, AUDIT).forced(matches.get_flag("force"));
+        output.check()?;
+        out.push((output, form));
+    }
+    check_apart(&out.iter().map(|(file, _)| file.path()).collect::<Vec<_>>())?;
+    Ok(out)
 }
 
 fn place(file: &Path, number: usize) -> String {
     format!("{}, record {number}", file.display())
 }
 
-fn json(found: &[Located], records: &[Record], places: &[String]) -> Result<String> {
-    let entries: Vec<serde_json::Value> = found
-        .iter()
-        .map(|Located { record, finding }| {
-            serde_json::json!({
-                "record": record,
-                "place": record.map(|index| &places[index]),
-                "id": record.map(|index| &records[index].id),
-                "rule": finding.rule,
-                "severity": finding.severity.to_string(),
-                "message": finding.message,
-                "advice": finding.advice,
-            })
-        })
-        .collect();
-    Ok(serde_json::to_string_pretty(&entries)?)
-}
-
 /// What many records say once, unless every finding is asked for; then findings about several
 /// records, then those of each record in order.
-fn text(
-    found: &[Located],
-    records: &[Record],
-    places: &[String],
-    shows_all: bool,
-    layout: TextLayout,
-) -> String {
+fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> String {
+    let AuditAccount {
+        found,
+        records,
+        places,
+    } = *account;
     let mut page = Page::new(layout);
     let repeated: Vec<(Severity, &str)> = if shows_all {
         Vec::new()
@@ -130,7 +145,12 @@ fn text(
             .for_each(|located| show(&mut page, "  ", &located.finding, ""));
         page.gap();
     }
-    page.line(&closing(found, records.len()));
+    page.line(&format!(
+        "{} record{}: {}; `fathom explain RULE` says more",
+        records.len(),
+        if records.len() == 1 { "" } else { "s" },
+        account.counts()
+    ));
     page.finish()
 }
 
@@ -177,23 +197,4 @@ fn repeated(found: &[Located]) -> Vec<(Severity, &'static str)> {
     keys.into_iter()
         .filter(|kind| records(kind) > MOST_ALIKE)
         .collect()
-}
-
-fn closing(found: &[Located], records: usize) -> String {
-    let count = |severity| {
-        found
-            .iter()
-            .filter(|located| located.finding.severity == severity)
-            .count()
-    };
-    let counts: Vec<String> = [Severity::Invalid, Severity::Warning, Severity::Note]
-        .into_iter()
-        .map(|severity| (severity, count(severity)))
-        .map(|(severity, n)| format!("{n} {severity}"))
-        .collect();
-    format!(
-        "{records} record{}: {}; `fathom explain RULE` says more",
-        if records == 1 { "" } else { "s" },
-        counts.join(", ")
-    )
 }

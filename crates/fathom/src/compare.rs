@@ -35,7 +35,7 @@ Examples:
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
   fathom compare s3://bench@http://127.0.0.1:9000 s3://bench@http://127.0.0.1:9001 --run --load get --set users=8 --metric get.p99
-  fathom compare experiment.jsonl --metric read.p99 --fail-on undecided -o verdict.json -o summary.md -o junit.xml
+  fathom compare experiment.jsonl --metric read.p99 --fail-on undecided -o verdict.json -o summary.md -o junit.xml --card card.png
 
 Two files of records that are no experiment are shown side by side, without a verdict: only where the order of the runs
 was drawn by lot is anything known of the error.
@@ -43,8 +43,8 @@ was drawn by lot is anything known of the error.
 --profile makes a file of its own in each directory and removes it afterwards, also after Ctrl-C; a file or device that exists is only read.
 Its rows run exactly --blocks times [default: 10].
 
--o writes the verdicts as data (.json), for the summary of a job (.md) or as JUnit (.xml). Slower fails, --fail-on undecided lets
-\"cannot tell\" fail as well.
+-o writes the verdicts as data (.json), for the summary of a job (.md) or as JUnit (.xml), --annotate says them in the log of a job on
+GitHub. Slower fails, --fail-on undecided lets \"cannot tell\" fail as well.
 
 Exit codes: 0 equivalent, faster, or undecided without --fail-on undecided; 3 slower, undecided with it, or a threshold missed; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
 

@@ -3,6 +3,7 @@
 
 mod audit;
 mod calibrate;
+mod card;
 mod check;
 mod compare;
 mod context;
@@ -12,6 +13,7 @@ mod export;
 mod fio;
 mod flags;
 mod foreign;
+mod gate;
 mod group;
 mod help;
 mod import;
@@ -32,6 +34,7 @@ mod serve;
 mod target;
 mod tell;
 mod typing;
+mod values;
 mod written;
 
 use clap::Command;
@@ -130,7 +133,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("explain", matches)) => explain::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("serve", matches)) => serve::run(matches),
-        Some(("completions", matches)) => man::completions(matches, &mut command()),
+        Some(("completions", matches)) => man::completions(matches, values::with_values(command())),
         Some(("man", matches)) => man::man(matches, command()),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),
     }

@@ -1,5 +1,6 @@
 //! `fathom profile`: the standard rows of a directory, file or device, in randomised passes.
 
+use crate::card::{self, CardFiles};
 use crate::context;
 use crate::exit::Usage;
 use crate::live::{self, Live, LiveView, ProfileView};
@@ -23,7 +24,7 @@ unless --allow-destroy names it. Nothing else is touched.
 
 Examples:
   fathom profile
-  fathom profile /mnt/data --quick -o records.jsonl
+  fathom profile /mnt/data --quick -o records.jsonl --card card.png
   fathom profile /dev/nvme0n1
   fathom profile . --rows rows.toml --passes 10
 
@@ -50,6 +51,7 @@ fn arguments() -> Command {
         .arg(switch("thorough", "About 15 minutes, with more passes and a larger file"))
         .arg(path("records", "RECORDS.jsonl", "Append the records there; without it they are not kept").short('o'))
         .arg(path("report", "FILE.html", "Write the report there, a page to be opened in a browser"))
+        .arg(card::argument())
         .arg(Arg::new("budget").long("budget").value_name("TIME").help("Time for everything [default: 170s; 30s with --quick]"))
         .arg(
             Arg::new("passes")
@@ -113,9 +115,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     report.map_or(Ok(()), |path| check_ending(path))?;
     let report = report.map(|path| file(path, STUDY));
     report.as_ref().map_or(Ok(()), OutputFile::check)?;
-    if let (Some(report), Some(records)) = (report.as_ref(), records) {
-        check_apart(&[records, report.path()])?;
-    }
+    let cards = CardFiles::new(matches, std::iter::empty())?
+        .apart_from(std::slice::from_ref(&request.path))?;
+    let written = records.map(PathBuf::as_path).into_iter();
+    let written = written.chain(report.as_ref().map(OutputFile::path));
+    check_apart(&written.chain(cards.paths()).collect::<Vec<_>>())?;
     sys::catch_signals();
     let context = context::context(1_000_000_000)?;
     let live = Live::open(matches, &format!("Profile of {}", request.path.display()))?;
@@ -140,6 +144,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let kept = records.map(PathBuf::as_path);
     let layout = layout(matches);
     tell(&text(&request.path, &profiled, &found, kept, layout))?;
+    cards.write(|| found)?;
     Ok(match profiled.why {
         WhyEnded::Signal => sys::caught_signal().map_or(128, sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,

@@ -1,11 +1,12 @@
 //! `fathom report`: records as one study, for readers and for programs.
 
+use crate::card::{self, CardFiles};
 use crate::compare::factors;
 use crate::exit::Usage;
 use crate::metric::AskedOfRecords;
 use crate::records;
 use crate::tell::{findings_argument, layout, tell};
-use crate::written::{self, CARD, STUDY, force};
+use crate::written::{self, STUDY, force};
 use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
@@ -34,8 +35,6 @@ enum Form {
     Markdown,
     Csv,
     Json,
-    Svg,
-    Png,
 }
 
 pub(crate) fn command() -> Command {
@@ -47,14 +46,7 @@ pub(crate) fn command() -> Command {
             written::output("FILE", "Write the report there: .html, .md, .csv or .json; may be repeated [default: text on a terminal, Markdown in a pipe]")
                 .action(ArgAction::Append),
         )
-        .arg(
-            Arg::new("card")
-                .long("card")
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the answer as a picture of 1200 × 630 there: .svg or .png; may be repeated"),
-        )
+        .arg(card::argument())
         .arg(Arg::new("baseline").long("baseline").value_name("NAME").help("The arm that the others are compared with"))
         .args(crate::metric::arguments())
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
@@ -74,32 +66,28 @@ fn files(
     matches: &ArgMatches,
     inputs: &[&PathBuf],
     outputs: &[(&PathBuf, Form)],
-) -> Result<Vec<OutputFile>> {
-    let file = |(path, form): &(&PathBuf, Form)| {
-        let form = match form {
-            Form::Svg | Form::Png => CARD,
-            Form::Html | Form::Markdown | Form::Csv | Form::Json => STUDY,
-        };
-        OutputFile::new(path, form).forced(matches.get_flag("force"))
-    };
+) -> Result<(Vec<OutputFile>, CardFiles)> {
+    let inputs = inputs.iter().map(|input| input.as_path());
+    let mut files = Vec::new();
     for (path, _) in outputs {
-        let inputs = inputs.iter().map(|input| input.as_path());
-        written::check_is_no_input(path, inputs, "one of the records")?;
+        written::check_is_no_input(path, inputs.clone(), "one of the records")?;
+        files.push(OutputFile::new(path, STUDY).forced(matches.get_flag("force")));
     }
-    let files: Vec<OutputFile> = outputs.iter().map(file).collect();
-    check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
+    let cards = CardFiles::new(matches, inputs)?;
+    let paths = files.iter().map(OutputFile::path).chain(cards.paths());
+    check_apart(&paths.collect::<Vec<_>>())?;
     files.iter().try_for_each(OutputFile::check)?;
-    Ok(files)
+    Ok((files, cards))
 }
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let inputs: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
-    let named = |key: &str| matches.get_many::<PathBuf>(key).into_iter().flatten();
-    let reports = named("output").map(|file| Ok((file, form(file)?)));
-    let cards = named("card").map(|file| Ok((file, form_of_card(file)?)));
-    let outputs: Vec<(&PathBuf, Form)> = reports.chain(cards).collect::<Result<_>>()?;
-    let files = files(matches, &inputs, &outputs)?;
+    let reports = matches.get_many::<PathBuf>("output").into_iter().flatten();
+    let outputs: Vec<(&PathBuf, Form)> = reports
+        .map(|file| Ok((file, form(file)?)))
+        .collect::<Result<_>>()?;
+    let (files, cards) = files(matches, &inputs, &outputs)?;
     let mut options = options(matches)?;
     let records = read(&inputs, &mut options.labels)?;
     let asked = AskedOfRecords {
@@ -120,12 +108,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             Form::Markdown => report::study_markdown(&found).into_bytes(),
             Form::Csv => report::study_csv(&found).into_bytes(),
             Form::Json => (report::study_json(&found) + "\n").into_bytes(),
-            Form::Svg => report::card_svg(&found).into_bytes(),
-            Form::Png => report::card_png(&found),
         };
         crate::written::write_bytes(file, &bytes)?;
     }
-    if files.is_empty() {
+    if files.is_empty() && cards.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.
         let is_read = std::io::stdout().is_terminal();
         let text = match is_read {
@@ -134,28 +120,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         };
         tell(&text)?;
     }
+    cards.write(|| found)?;
     Ok(0)
 }
 
-fn ending(file: &Path) -> Option<String> {
-    let ending = file.extension()?;
-    Some(ending.to_string_lossy().to_ascii_lowercase())
-}
-
-fn form_of_card(file: &Path) -> Result<Form> {
-    match ending(file).as_deref() {
-        Some("svg") => Ok(Form::Svg),
-        Some("png") => Ok(Form::Png),
-        Some(_) | None => Err(Usage(format!(
-            "{}: the ending says the form of a card: .svg or .png",
-            file.display()
-        ))
-        .into()),
-    }
-}
-
 fn form(file: &Path) -> Result<Form> {
-    match ending(file).as_deref() {
+    let ending = file
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
         Some("html" | "htm") => Ok(Form::Html),
         Some("md" | "markdown") => Ok(Form::Markdown),
         Some("csv") => Ok(Form::Csv),

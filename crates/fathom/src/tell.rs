@@ -1,10 +1,11 @@
 //! What is said on standard output and standard error. Texts hold names that anybody gave, so that
-//! what people read is made fit for a terminal here.
+//! what people read is made fit for a terminal here, and for the log of a job whose runner obeys
+//! some lines.
 
 use crate::run::switch;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches};
-use report::{TextLayout, broken, coloured};
+use report::{TextLayout, broken, coloured, without_commands};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd as _;
 use units::visible;
@@ -16,7 +17,7 @@ pub(crate) fn tell(text: &str) -> Result<()> {
         Some(columns) => broken(text, columns),
         None => visible(text),
     };
-    tell_form(&in_colour(&text, &std::io::stdout()))
+    tell_form(&in_colour(&without_commands(&text), &std::io::stdout()))
 }
 
 /// Columns of the terminal that shows the result, where one does.
@@ -94,8 +95,21 @@ pub(crate) fn tell_form(form: &str) -> Result<()> {
 /// Says something beside the result, which alone is on standard output.
 pub(crate) fn say(text: &str) {
     let mut err = std::io::stderr();
-    let text = in_colour(&visible(text), &err);
+    let text = in_colour(&without_commands(&visible(text)), &err);
     let _nobody_reads_a_closed_terminal = writeln!(err, "{text}");
+}
+
+/// Says the annotations of a job's log, as they are: its runner reads them.
+pub(crate) fn annotate(annotations: &str) {
+    let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(annotations.as_bytes());
+}
+
+/// The option that asks for annotations.
+pub(crate) fn annotate_argument() -> Arg {
+    switch(
+        "annotate",
+        "Also annotate the log of a job on GitHub or what reads its commands: lines that begin with ::",
+    )
 }
 
 #[cfg(test)]

@@ -81,6 +81,10 @@ pub(crate) const VERDICTS: OutputForm = OutputForm {
     name: "verdicts",
     is_form_of: |file| Ok(report::is_verdicts(&whole(file)?)),
 };
+pub(crate) const AUDIT: OutputForm = OutputForm {
+    name: "what an audit found",
+    is_form_of: |file| Ok(report::is_audit(&whole(file)?)),
+};
 pub(crate) const MANUAL: OutputForm = OutputForm {
     name: "a manual page of Fathom",
     is_form_of: |file| {

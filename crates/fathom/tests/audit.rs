@@ -157,6 +157,60 @@ fn json_holds_every_finding_with_its_place() {
 }
 
 #[test]
+fn a_job_gets_the_findings_in_the_forms_that_it_reads_and_nothing_else_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let hostile = "\n::set-output name=a::b\n##[add-mask]x <b>|";
+    let mut broken = sound(hostile);
+    let lost = Operations {
+        bytes: 1,
+        ..Operations::default()
+    };
+    broken.operations.insert("read", lost);
+    let path = stored(directory.path(), &[broken]);
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, markdown, xml) = (file("a.json"), file("a.md"), file("a.xml"));
+    let words = [
+        &["audit", path.to_str().unwrap(), "--annotate"][..],
+        &["-o", &json, "-o", &markdown, "-o", &xml],
+    ]
+    .concat();
+    // A second time: what an audit wrote may be written anew.
+    for _ in 0..2 {
+        let output = fathom(&words);
+        assert_eq!(output.status.code(), Some(4), "{}", complaints(&output));
+        let annotations = complaints(&output);
+        assert!(annotations.contains("::error title=fathom invalid%3A "));
+        for line in out(&output).lines().chain(annotations.lines()) {
+            let is_ours = [
+                "::error title=fathom ",
+                "::warning title=fathom ",
+                "::notice title=fathom ",
+            ]
+            .iter()
+            .any(|start| line.starts_with(start));
+            assert!(is_ours || !line.trim_start().starts_with("::"), "{line}");
+            assert!(is_ours || !line.contains("##["), "{line}");
+        }
+    }
+    let read = |name: &str| std::fs::read_to_string(name).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&read(&json)).unwrap();
+    assert_eq!(found[0]["severity"], "invalid");
+    assert!(read(&markdown).contains("- ❌ invalid `") && !read(&markdown).contains("<b>"));
+    assert!(read(&xml).contains("<failure message=\"invalid[") && !read(&xml).contains("<b>"));
+    std::fs::write(&markdown, "my thesis").unwrap();
+    for (name, why) in [
+        (markdown.as_str(), "does not hold what an audit found"),
+        (path.to_str().unwrap(), "the ending says the form"),
+        (&file("a.txt"), "the ending says the form"),
+    ] {
+        let output = fathom(&["audit", path.to_str().unwrap(), "-o", name]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert!(complaints(&output).contains(why), "{}", complaints(&output));
+    }
+    assert_eq!(read(&markdown), "my thesis");
+}
+
+#[test]
 fn files_that_are_missing_or_hold_nothing_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let missing = fathom(&["audit", directory.path().join("none").to_str().unwrap()]);

@@ -92,7 +92,7 @@ fn values_that_cannot_be_read_are_refused_with_an_example() {
     $ fathom run f --zipf-theta 9
     --zipf-theta: "9" is not a number from 0 to 3
     $ fathom run f --engine uring
-    --engine: "uring" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd
+    --engine: "uring" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd, did you mean "io_uring"?
     $ fathom run f --distribution normal
     --distribution: "normal" is not one of uniform, zipf, pareto, gaussian
     $ fathom run f --fadvise quick

@@ -175,6 +175,26 @@ fn a_threshold_that_a_candidate_misses_fails_the_gate_whatever_the_verdict() {
 }
 
 #[test]
+fn the_log_of_a_job_is_annotated_by_what_the_gate_makes_of_a_verdict() {
+    for (latencies, code, level) in [
+        (["100us", "130us"], 3, "::error title=fathom compare%3A "),
+        (["130us", "100us"], 0, "::notice title=fathom compare%3A "),
+    ] {
+        let output = sim(latencies, "16M", &["--annotate"]);
+        assert_ends(&output, code, &[level]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let commands: Vec<&str> = said.lines().filter(|line| line.starts_with("::")).collect();
+        let first = commands.first().unwrap();
+        assert!(
+            first.starts_with(level) && first.contains(" blocks."),
+            "{said}"
+        );
+    }
+    let output = sim(["100us", "130us"], "16M", &[]);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("::error"));
+}
+
+#[test]
 fn cannot_tell_passes_unless_it_was_asked_to_fail() {
     let place = Place::new();
     let (json, xml) = (place.name("v.json"), place.name("v.xml"));

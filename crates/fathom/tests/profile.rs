@@ -378,7 +378,7 @@ fn what_cannot_be_profiled_is_refused_and_nothing_is_touched() {
         ("profile . --budget 0", "--budget 0 leaves no time"),
         ("profile . --rows rows.toml", "row \"a\" has num-files"),
         ("profile . --rows nothing.toml", "cannot read nothing.toml"),
-        ("profile . --engine uring", "is not one of"),
+        ("profile . --engine uring", "did you mean \"io_uring\"?"),
         (
             "profile . --allow-destroy f",
             "in a directory a profile makes its own file",

@@ -9,6 +9,8 @@
 //! percentile, and several records need an interval, which is a matter of statistics.
 #![forbid(unsafe_code)]
 
+mod annotation;
+mod audit;
 mod comparison;
 mod csv;
 mod document;
@@ -20,6 +22,7 @@ mod fio_log;
 mod hdr_log;
 mod html;
 mod json;
+mod junit;
 mod live;
 mod moment;
 mod picture;
@@ -31,6 +34,10 @@ mod terminal;
 mod verdicts;
 mod words;
 
+pub use annotation::{AnnotationLevel, annotation, without_commands};
+pub use audit::{
+    AuditAccount, audit_annotations, audit_json, audit_junit, audit_markdown, is_audit,
+};
 pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};
 pub use fio_json::{Entries, FioOptions, fio_json, fio_terse, fio_version};
@@ -51,8 +58,9 @@ pub use terminal::{
     terminal,
 };
 pub use verdicts::{
-    Gate, GateOutcome, VerdictFailure, Verdicts, failure_json, failure_junit, failure_markdown,
-    is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,
+    Gate, GateOutcome, VerdictFailure, Verdicts, failure_annotation, failure_json, failure_junit,
+    failure_markdown, is_verdicts, verdicts_annotations, verdicts_json, verdicts_junit,
+    verdicts_markdown,
 };
 
 /// `amount` in `elapsed_ns` as a rate a second; 0 if no time passed.

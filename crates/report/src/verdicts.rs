@@ -4,12 +4,16 @@
 //! All three say the same of the same entries. What a verdict means for a gate is decided here and
 //! nowhere else, so that a file and the exit code beside it agree.
 
+mod annotations;
 mod failure;
 mod json;
 mod junit;
 mod markdown;
 
-pub use failure::{VerdictFailure, failure_json, failure_junit, failure_markdown};
+pub use annotations::verdicts_annotations;
+pub use failure::{
+    VerdictFailure, failure_annotation, failure_json, failure_junit, failure_markdown,
+};
 pub(crate) use json::verdict_fields;
 pub use json::verdicts_json;
 pub use junit::verdicts_junit;
@@ -71,7 +75,7 @@ impl GateOutcome {
         }
     }
 
-    fn sign(self) -> &'static str {
+    pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::Passed => "✅",
             Self::Undecided => "❔",

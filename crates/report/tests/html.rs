@@ -7,10 +7,10 @@ use analyze::{StudyOptions, study};
 use chromium::{NO_BROWSER, chromium};
 use record::{
     Calibration, Coverage, Environment, ErrorCount, Histogram, HostAccount, Interval, LoadAccount,
-    Measurements, Operations, Outcome, PaceAccount, Record, RequestPhases, Role, SCHEMA, Status,
-    Stopping, TargetFact, ThresholdResult, Trial,
+    Measurements, Operations, Outcome, PaceAccount, Preference, Quantity, Record, RequestPhases,
+    Role, SCHEMA, Status, Stopping, TargetFact, ThresholdResult, Trial,
 };
-use report::html;
+use report::{PageCheck, check_page, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -791,13 +791,13 @@ fn quick_profile() -> Vec<Record> {
     let rows = texts(&[
         "SEQ1M Q8T1 read direct",
         "SEQ1M Q8T1 write direct",
-        "SEQ1M Q1T1 read cached",
+        "SEQ1M Q1T1 read direct",
+        "SEQ1M Q1T1 write direct",
         "RND4K Q32T1 read direct",
         "RND4K Q32T1 write direct",
         "RND4K Q1T1 read direct",
         "RND4K Q1T1 write direct",
-        "RND4K Q1T1 read cached",
-        "RND4K Q1T1 write synced",
+        "RND4K Q1T1 write+fdatasync direct",
     ]);
     let shape = Shape {
         arms: texts(&["disk"]),
@@ -837,17 +837,23 @@ fn quick_profile() -> Vec<Record> {
 }
 
 #[test]
-fn a_quick_profile_begins_with_its_card_and_prints_on_four_pages() {
-    let page = page(&quick_profile());
+fn a_quick_profile_begins_with_its_eight_numbers_and_prints_on_four_pages() {
+    let page = report::page(&quick_profile(), &StudyOptions::default(), "1").expect("a page");
     assert!(page.len() < 200_000, "{} bytes", page.len());
     let card = page.find("class=\"card\"").expect("a card");
     assert!(card < page.find("id=\"rows\"").expect("rows"));
-    assert_eq!(page.matches("class=\"big\"").count(), 6);
+    assert_eq!(page.matches("class=\"big\"").count(), 8);
     let Some(browser) = chromium() else {
         return say(NO_BROWSER);
     };
+    let probe = "const table = document.getElementById('table-rows'); const box = table.closest('.scroll'); return table.scrollWidth <= box.clientWidth;";
+    let (fits, _) = in_browser(&browser, "columns.html", &page, 1280, probe);
+    assert_eq!(
+        fits, "true",
+        "a column of the rows is cut off at 1280 pixels"
+    );
     let (path, pdf) = (keep("profile.html", &page), file("profile.pdf"));
-    let out = Command::new(browser)
+    let out = Command::new(&browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
         .arg("--no-pdf-header-footer")
         .arg(format!("--print-to-pdf={}", pdf.display()))
@@ -860,4 +866,141 @@ fn a_quick_profile_begins_with_its_card_and_prints_on_four_pages() {
     let print = String::from_utf8_lossy(&print);
     let pages = print.matches("/Type /Page\n").count();
     assert!((1..=4).contains(&pages), "{pages} pages");
+}
+
+#[test]
+fn without_scripts_everything_but_the_tools_is_there_and_shown() {
+    let page = report::page(&quick_profile(), &StudyOptions::default(), "1").expect("a page");
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
+    let path = keep("bare.html", &page);
+    let out = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
+        .args(["--blink-settings=scriptEnabled=false", "--dump-dom"])
+        .arg(format!(
+            "--user-data-dir={}",
+            file("bare.profile").display()
+        ))
+        .arg(format!("file://{}", path.display()))
+        .output()
+        .expect("the browser starts");
+    let dom = String::from_utf8_lossy(&out.stdout).into_owned();
+    // What the script would have shown or made is not there, and nothing else is hidden.
+    assert!(!dom.contains("aria-sort"), "a script ran");
+    for hidden in dom.split('<').filter(|tag| {
+        tag.split('>')
+            .next()
+            .is_some_and(|tag| tag.contains(" hidden"))
+    }) {
+        let known = [
+            "form id=\"tools\"",
+            "div id=\"tip\"",
+            "p id=\"none\"",
+            "button type=\"button\" class=\"copy\"",
+        ];
+        assert!(
+            known.iter().any(|known| hidden.starts_with(known)),
+            "{hidden}"
+        );
+    }
+    for part in [
+        "class=\"big\"",
+        "id=\"table-rows\"",
+        "id=\"findings\"",
+        "id=\"method\"",
+        "id=\"environments\"",
+    ] {
+        assert!(dom.contains(part), "{part}");
+    }
+}
+
+/// Pages of what is measured, each with what is asked of its records.
+fn of_each_verb() -> Vec<(&'static str, Vec<Record>, StudyOptions)> {
+    let small = |arms: &[&str]| Shape {
+        arms: texts(arms),
+        rows: texts(&["SEQ1M Q1T1", "RND4K Q8T1"]),
+        blocks: 8,
+        seconds: 8,
+    };
+    let mut stated = experiment(&small(&["gzip", "zstd"]));
+    for record in &mut stated {
+        let speed = 100.0 + record.operations.count() as f64 / 1000.0;
+        let of_command = record.summaries.entry("read".into()).or_default();
+        of_command.figures.insert("speed".into(), speed);
+    }
+    let of_speed = StudyOptions {
+        metric: Quantity::named("value:speed").preferring(Preference::Higher),
+        question: "which packs faster than 3?".into(),
+        ..StudyOptions::default()
+    };
+    let mut profile = quick_profile();
+    profile.retain(|record| record.trial.as_ref().is_some_and(|trial| trial.block < 2));
+    let (of_loads, options) = loads_of_two();
+    vec![
+        ("profile", profile, StudyOptions::default()),
+        (
+            "compare",
+            experiment(&small(&["sync", "io_uring"])),
+            StudyOptions::default(),
+        ),
+        ("load", loads(), StudyOptions::default()),
+        ("loads of two", of_loads, options),
+        ("lab", stated, of_speed),
+    ]
+}
+
+#[test]
+fn a_digit_that_is_changed_in_any_section_of_any_page_is_found_there() {
+    let mut rng = Random::new(3);
+    for (name, records, options) in of_each_verb() {
+        let page = report::page(&records, &options, "1").expect("a page");
+        assert!(
+            matches!(check_page(&page, "1"), PageCheck::Whole(_)),
+            "{name}"
+        );
+        let starts: Vec<usize> = page
+            .match_indices("<section id=")
+            .map(|(at, _)| at)
+            .collect();
+        let source = page.find("id=\"source\"").expect("the records are in it");
+        let ends = starts[1..].iter().copied().chain([source]);
+        let mut checked = 0;
+        for (start, end) in starts
+            .iter()
+            .copied()
+            .zip(ends)
+            .chain([(source, page.len())])
+        {
+            // What is read, not what places it.
+            let mut is_text = false;
+            let digits: Vec<usize> = page[start..end]
+                .bytes()
+                .enumerate()
+                .filter(|(_, byte)| {
+                    is_text = *byte == b'>' || is_text && *byte != b'<';
+                    is_text && byte.is_ascii_digit()
+                })
+                .map(|(at, _)| start + at)
+                .collect();
+            if digits.is_empty() {
+                continue;
+            }
+            let at = digits[rng.index(digits.len())];
+            let mut changed = page.clone().into_bytes();
+            changed[at] = b'0' + (changed[at] - b'0' + 1 + (at % 9) as u8) % 10;
+            let changed = String::from_utf8(changed).expect("digits are text");
+            checked += 1;
+            match check_page(&changed, "1") {
+                PageCheck::Differs(_, found) => {
+                    assert!(end < page.len() && found.count == 1, "{name}: {found:?}");
+                    let told = &found.told[0];
+                    assert_ne!(told.page, told.records, "{name}: {told:?}");
+                }
+                PageCheck::Unreadable(_) => assert_eq!(end, page.len(), "{name}"),
+                other => panic!("{name}, byte {at}: {other:?}"),
+            }
+        }
+        assert!(checked >= 6, "{name}: {checked} sections have figures");
+    }
 }

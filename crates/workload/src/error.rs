@@ -1,3 +1,4 @@
+use crate::EngineName;
 use units::UnitError;
 
 /// Why a workload cannot be read; every message says what was read and what would be accepted.
@@ -5,7 +6,7 @@ use units::UnitError;
 pub enum SpecError {
     #[error("--{key}: {source}")]
     Expected { key: String, source: UnitError },
-    #[error("--{key}: {value:?} is not one of {allowed}")]
+    #[error("--{key}: {value:?} is not one of {allowed}{}", meant(.key, .value, .allowed))]
     NotOneOf {
         key: String,
         value: String,
@@ -43,6 +44,17 @@ pub enum SpecError {
         place: String,
         source: Box<SpecError>,
     },
+}
+
+/// The allowed word that was meant: one that is written much alike, or fio's engine under our name.
+fn meant(key: &str, value: &str, allowed: &str) -> String {
+    let value = value.trim().to_ascii_lowercase();
+    let near = || units::nearest(&value, allowed.split(", "));
+    let of_fio = EngineName::of_fio(&value).filter(|_| key == "engine");
+    match of_fio {
+        Some(ours) => format!("; what fio calls {value} is {}", ours.word()),
+        None => did_you_mean(near().as_deref()),
+    }
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> String {

@@ -847,7 +847,12 @@ mod tests {
             (
                 "engine",
                 "uring",
-                "--engine: \"uring\" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd",
+                "--engine: \"uring\" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd, did you mean \"io_uring\"?",
+            ),
+            (
+                "engine",
+                "posixaio",
+                "--engine: \"posixaio\" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd; what fio calls posixaio is auto",
             ),
             (
                 "block-size",

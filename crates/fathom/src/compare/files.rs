@@ -1,9 +1,10 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
-use crate::exit::Usage;
-use crate::tell::{findings_argument, layout, tell};
+use crate::card::{self, CardFiles};
+use crate::gate::{Form, form, output_argument};
+use crate::tell::{annotate, annotate_argument, findings_argument, layout, tell};
 use crate::written::{self, VERDICTS};
-use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
+use analyze::{ArmsComparison, Comparison, Located, Question, StudyOptions, hold_against, study};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::{Quantity, Record, Threshold};
@@ -32,21 +33,9 @@ pub(crate) fn verdict_arguments(command: Command) -> Command {
                 .default_value("slower")
                 .help("What ends with exit code 3; slower always does"),
         )
-        .arg(
-            written::output(
-                "FILE",
-                "Write the verdicts there: .json, .md or .xml (JUnit); may be repeated",
-            )
-            .action(ArgAction::Append),
-        )
-}
-
-/// A form of the verdicts, by the ending of their file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Json,
-    Markdown,
-    JUnit,
+        .arg(output_argument("Write the verdicts there"))
+        .arg(annotate_argument())
+        .arg(card::argument())
 }
 
 /// Where verdicts go, and what makes them fail.
@@ -55,6 +44,8 @@ pub(crate) struct VerdictFiles {
     gate: Gate,
     thresholds: Vec<Threshold>,
     layout: TextLayout,
+    annotates: bool,
+    cards: CardFiles,
 }
 
 impl VerdictFiles {
@@ -71,11 +62,13 @@ impl VerdictFiles {
             output.check()?;
             checked.push((output, form));
         }
+        let cards = CardFiles::new(matches, inputs.iter().map(Path::new))?;
         let records = matches.get_one::<PathBuf>("records").map(PathBuf::as_path);
         check_apart(
             &checked
                 .iter()
                 .map(|(output, _)| output.path())
+                .chain(cards.paths())
                 .chain(records)
                 .collect::<Vec<_>>(),
         )?;
@@ -84,7 +77,17 @@ impl VerdictFiles {
             gate: gate(matches),
             thresholds: crate::metric::thresholds(matches)?,
             layout: layout(matches),
+            annotates: matches.get_flag("annotate"),
+            cards,
         })
+    }
+
+    /// The same, which annotate the log as well.
+    pub(crate) fn annotating(self) -> Self {
+        Self {
+            annotates: true,
+            ..self
+        }
     }
 
     /// These files, and others.
@@ -111,7 +114,12 @@ impl VerdictFiles {
             .map(|(file, form)| (file.apart_from(targets), form))
             .collect();
         files.iter().try_for_each(|(file, _)| file.check())?;
-        Ok(Self { files, ..self })
+        let cards = self.cards.apart_from(targets)?;
+        Ok(Self {
+            files,
+            cards,
+            ..self
+        })
     }
 
     /// What the metric and the thresholds are of.
@@ -136,7 +144,10 @@ impl VerdictFiles {
         let held = candidates.flat_map(|name| hold_against(name, &of_arm(name), &self.thresholds));
         let verdicts = Verdicts::of_arms(found, records.iter().collect(), self.gate);
         let verdicts = verdicts.held_against(held.collect());
-        self.conclude(&report::arms_text(found, self.layout), &verdicts)
+        let code = self.conclude(&report::arms_text(found, self.layout), &verdicts)?;
+        self.cards
+            .write(|| study(records, &asked(&found.question, Vec::new())))?;
+        Ok(code)
     }
 
     /// Tells the verdict between two sides, each a name and its records, writes it, and gives the
@@ -156,14 +167,24 @@ impl VerdictFiles {
         let of_candidate: Vec<&Record> = candidate.1.iter().collect();
         let held = hold_against(candidate.0, &of_candidate, &self.thresholds);
         let verdicts = Verdicts::of_sides([base.0, candidate.0], found, findings, all, self.gate);
-        self.conclude(&text, &verdicts.held_against(held))
+        let code = self.conclude(&text, &verdicts.held_against(held))?;
+        self.cards.write(|| {
+            let names = |side: (&str, &[Record])| vec![side.0.to_owned(); side.1.len()];
+            let labels = [names(base), names(candidate)].concat();
+            let all = [base.1, candidate.1].concat();
+            study(&all, &asked(&found.question, labels))
+        })?;
+        Ok(code)
     }
 
-    /// Writes to all files that there is no verdict because something failed.
+    /// Says everywhere that there is no verdict because something failed.
     ///
     /// # Errors
     /// The first file that could not be written.
     pub(crate) fn fail(&self, failure: &VerdictFailure<'_>) -> Result<()> {
+        if self.annotates {
+            annotate(&report::failure_annotation(failure));
+        }
         self.write_each(|form| match form {
             Form::Json => report::failure_json(failure),
             Form::Markdown => report::failure_markdown(failure),
@@ -173,6 +194,9 @@ impl VerdictFiles {
 
     fn conclude(&self, text: &str, verdicts: &Verdicts<'_>) -> Result<i32> {
         tell(&format!("{text}{}", verdicts.thresholds_text()))?;
+        if self.annotates {
+            annotate(&report::verdicts_annotations(verdicts));
+        }
         self.write(verdicts)?;
         Ok(verdicts.outcome().exit_code())
     }
@@ -195,6 +219,17 @@ impl VerdictFiles {
     }
 }
 
+/// What a study of the same records is asked; `labels` name the records' files.
+fn asked(question: &Question, labels: Vec<String>) -> StudyOptions {
+    StudyOptions {
+        labels,
+        metric: question.metric.clone(),
+        margin: question.margin,
+        factors: question.factors.clone(),
+        ..StudyOptions::default()
+    }
+}
+
 /// Which verdicts fail: a loss always does.
 fn gate(matches: &ArgMatches) -> Gate {
     let asked = matches.get_many::<String>("fail-on").into_iter().flatten();
@@ -202,20 +237,5 @@ fn gate(matches: &ArgMatches) -> Gate {
         Gate::SlowerOrUndecided
     } else {
         Gate::Slower
-    }
-}
-
-fn form(file: &Path) -> Result<Form, Usage> {
-    let ending = file
-        .extension()
-        .map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("json") => Ok(Form::Json),
-        Some("md" | "markdown") => Ok(Form::Markdown),
-        Some("xml") => Ok(Form::JUnit),
-        Some(_) | None => Err(Usage(format!(
-            "-o {}: the ending says the form: .json, .md or .xml (JUnit)",
-            file.display()
-        ))),
     }
 }

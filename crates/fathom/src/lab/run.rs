@@ -60,7 +60,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let lock = StoreLock::take(&records).map_err(Usage)?;
     let ended = from_lock_to_verdict(matches, lock, &store, &files);
     match &ended {
-        Ok((code, why)) if is_ci => super::status::annotate(&file.name, *code, why.as_deref()),
+        // Verdicts have been annotated one by one.
+        Ok((code, why)) if is_ci && (why.is_some() || !matches!(code, 0 | 3 | 4)) => {
+            super::status::annotate(&file.name, *code, why.as_deref());
+        }
         // What was asked wrongly says nothing of the experiment, whose verdicts may lie there.
         Err(error) if exit::code_of(error) != 2 => {
             let (why, exit_code) = (exit::told(error), exit::code_of(error));
@@ -69,9 +72,6 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
                 why: &why,
                 exit_code,
             })?;
-            if is_ci {
-                super::status::annotate(&file.name, exit_code, Some(&why));
-            }
         }
         Ok(_) | Err(_) => {}
     }
@@ -136,7 +136,7 @@ fn verdict_files(matches: &ArgMatches, plan: &Path, records: &Path) -> Result<Ve
         return Ok(files);
     }
     let beside = ["md", "xml"].map(|ending| records.with_extension(ending));
-    files.and(&beside, matches)
+    Ok(files.and(&beside, matches)?.annotating())
 }
 
 fn say_plan(experiment: &PlanExperiment, records: &Path) {

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Command};
 use conduct::{PlanExperiment, StoreLock};
 use lab::PlanFile;
 use record::{LostCells, PlanFacts, PlannedRow, Record, Status, Stopping};
-use report::VerdictFailure;
+use report::{AnnotationLevel, VerdictFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -277,16 +277,20 @@ fn placebos(plan: &PlanFacts, records: &[Record]) -> String {
 /// What a job of continuous integration shows beside its log; `why` is what ended it early.
 pub(super) fn annotate(name: &str, code: i32, why: Option<&str>) {
     let (level, text) = match code {
-        0 => ("notice", "equivalent, faster or undecided"),
-        3 => ("error", "slower, or undecided where that fails"),
-        4 => ("error", "no verdict is possible"),
-        5 => ("warning", "ended before its first look"),
-        _ => ("error", "slots failed"),
+        0 => (AnnotationLevel::Notice, "equivalent, faster or undecided"),
+        3 => (
+            AnnotationLevel::Error,
+            "slower, or undecided where that fails",
+        ),
+        4 => (AnnotationLevel::Error, "no verdict is possible"),
+        5 => (AnnotationLevel::Warning, "ended before its first look"),
+        _ => (AnnotationLevel::Error, "slots failed"),
     };
-    // An annotation is one line.
-    let why = why.and_then(|why| why.lines().next());
-    let why = why.map_or_else(String::new, |why| format!(": {}", why.replace("::", ": :")));
-    told(&format!(
-        "::{level} title=fathom lab {name}::{text} (exit code {code}){why}"
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let text = format!("{text} (exit code {code}){why}");
+    crate::tell::annotate(&report::annotation(
+        level,
+        &format!("fathom lab {name}"),
+        &text,
     ));
 }

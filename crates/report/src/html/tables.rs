@@ -167,8 +167,26 @@ fn cell(value: &CellValue<'_>, notes: Option<&Footnotes<'_>>) -> Markup {
         }
         @let sign = notes.map(|notes| notes.sign(value));
         @match around {
-            Some(text) => small { (text) @if let Some(sign) = sign { (sign) } },
+            Some(text) => small { (unbroken(&text)) @if let Some(sign) = sign { (sign) } },
             None => @if let Some(sign) = sign { (sign) },
         }
+    }
+}
+
+/// An interval that breaks between its ends alone, so that columns can be narrow.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}").replace(",\u{a0}", ", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_breaks_between_its_ends_alone() {
+        assert_eq!(
+            unbroken("range [4.42 GiB/s, 4.67 GiB/s]"),
+            "range\u{a0}[4.42\u{a0}GiB/s, 4.67\u{a0}GiB/s]"
+        );
     }
 }

@@ -136,10 +136,13 @@ mod tests {
             points: [1.0, 2.0, 4.0, 8.0].map(point).into(),
         };
         let svg = depth("l", ValueUnit::PerSecond, "t", &[line]).unwrap();
-        let at: Vec<f64> = svg
-            .split("class=\"axis\" d=\"M")
-            .skip(2)
-            .map(|rest| rest.split(' ').next().unwrap().parse().unwrap())
+        let strokes = svg.split("class=\"axis\" d=\"M").nth(2).unwrap();
+        let at: Vec<f64> = strokes
+            .split('"')
+            .next()
+            .unwrap()
+            .split('M')
+            .map(|stroke| stroke.split(' ').next().unwrap().parse().unwrap())
             .collect();
         let gaps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(

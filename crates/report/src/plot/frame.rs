@@ -94,27 +94,24 @@ impl Frame {
     fn write_axes(&self, out: &mut String) {
         let (left, right, top, bottom) =
             (At(self.left), At(self.right), At(self.top), At(self.bottom));
-        out.push_str(r#"<g class="grid">"#);
+        out.push_str(r#"<g class="grid"><path d=""#);
         for (value, _) in &self.y.ticks {
-            let _infallible = write!(
-                out,
-                r#"<path d="M{left} {}H{right}"/>"#,
-                At(self.at_y(*value))
-            );
+            let _infallible = write!(out, "M{left} {}H{right}", At(self.at_y(*value)));
         }
         let _infallible = write!(
             out,
-            r#"</g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks">"#
+            r#""/></g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks" text-anchor="end">"#
         );
         for (value, text) in &self.y.ticks {
             let _infallible = write!(
                 out,
-                r#"<text x="{}" y="{}" text-anchor="end">{}</text>"#,
+                r#"<text x="{}" y="{}">{}</text>"#,
                 At(self.left - 6.0),
                 At(self.at_y(*value) + 4.0),
                 escape(text)
             );
         }
+        out.push_str("</g>");
         write_x_ticks(
             out,
             &self.x,
@@ -124,7 +121,7 @@ impl Frame {
         );
         let _infallible = write!(
             out,
-            r#"</g><text class="title" x="4" y="13">{}</text><text class="title" x="{right}" y="{}" text-anchor="end">{}</text>"#,
+            r#"<text class="title" x="4" y="13">{}</text><text class="title" x="{right}" y="{}" text-anchor="end">{}</text>"#,
             escape(&self.y.title),
             At(HEIGHT - 4.0),
             escape(&self.x.title)
@@ -151,24 +148,29 @@ pub(super) fn write_x_ticks(
     y: f64,
     within: (f64, f64),
 ) {
+    out.push_str(r#"<path class="axis" d=""#);
+    for (value, _) in &axis.ticks {
+        let _infallible = write!(out, "M{} {}v4", At(place(*value)), At(y));
+    }
+    out.push_str(r#""/><g class="ticks" text-anchor="middle">"#);
     let mut taken = f64::NEG_INFINITY;
     for (value, text) in &axis.ticks {
         let (at, half) = (place(*value), width_of(text) / 2.0);
         // The labels of the ends stay inside the picture.
         let centre = at.clamp(within.0 + half, (within.1 - half).max(within.0 + half));
-        let _infallible = write!(out, r#"<path class="axis" d="M{} {}v4"/>"#, At(at), At(y));
         if text.is_empty() || centre - half < taken + 8.0 {
             continue;
         }
         taken = centre + half;
         let _infallible = write!(
             out,
-            r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#,
+            r#"<text x="{}" y="{}">{}</text>"#,
             At(centre),
             At(y + 17.0),
             escape(text)
         );
     }
+    out.push_str("</g>");
 }
 
 #[cfg(test)]

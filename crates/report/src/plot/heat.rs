@@ -146,7 +146,7 @@ pub(crate) fn access_map(label: &str, bytes: u64, buckets: &[u64]) -> Option<Str
     }
     let _infallible = write!(
         out,
-        r#"</g><path class="axis" d="M{} 6H{}V34H{}z"/><g class="ticks">"#,
+        r#"</g><path class="axis" d="M{} 6H{}V34H{}z"/>"#,
         At(EDGE),
         At(WIDTH - EDGE),
         At(EDGE)
@@ -158,7 +158,7 @@ pub(crate) fn access_map(label: &str, bytes: u64, buckets: &[u64]) -> Option<Str
         34.0,
         (0.0, WIDTH),
     );
-    out.push_str("</g></svg>");
+    out.push_str("</svg>");
     Some(out)
 }
 

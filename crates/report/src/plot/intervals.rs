@@ -74,7 +74,7 @@ pub(crate) fn intervals(
     }
     let _infallible = write!(
         out,
-        r#"<path class="axis" d="M{} {}H{}"/><g class="ticks">"#,
+        r#"<path class="axis" d="M{} {}H{}"/>"#,
         At(LEFT),
         At(bottom),
         At(RIGHT)
@@ -82,7 +82,7 @@ pub(crate) fn intervals(
     write_x_ticks(&mut out, &axis, at, bottom, (0.0, WIDTH));
     let _infallible = write!(
         out,
-        r#"</g><text class="title" x="{}" y="{}" text-anchor="end">{}</text></svg>"#,
+        r#"<text class="title" x="{}" y="{}" text-anchor="end">{}</text></svg>"#,
         At(RIGHT),
         At(bottom + 35.0),
         escape(title)

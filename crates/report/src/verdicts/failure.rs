@@ -1,6 +1,8 @@
 //! An experiment that ended with an error and without a verdict, in the forms of verdicts.
 
 use super::{GateOutcome, json, junit, markdown};
+use crate::annotation::{AnnotationLevel, annotation};
+use crate::junit::{NO_TIME, START, escape};
 use crate::study::escaped;
 
 /// What ended, and why.
@@ -35,12 +37,12 @@ pub fn failure_markdown(failure: &VerdictFailure<'_>) -> String {
 /// As JUnit XML: one case, which is an error.
 #[must_use]
 pub fn failure_junit(failure: &VerdictFailure<'_>) -> String {
-    let (name, why) = (junit::escape(failure.name), junit::escape(failure.why));
-    let first = junit::escape(failure.why.lines().next().unwrap_or_default());
+    let (name, why) = (escape(failure.name), escape(failure.why));
+    let first = escape(failure.why.lines().next().unwrap_or_default());
     format!(
-        "{}  <testsuite name=\"{name}\" package=\"fathom.compare\" id=\"0\" timestamp=\"{}\" hostname=\"localhost\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\">\n    <properties>\n    </properties>\n    <testcase name=\"experiment\" classname=\"fathom.compare.{name}\" time=\"0.000\">\n      <error message=\"{first}\" type=\"failed\">{why}</error>\n    </testcase>\n    <system-out></system-out>\n    <system-err></system-err>\n  </testsuite>\n</testsuites>\n",
-        junit::HEAD,
-        junit::NO_TIME,
+        "{START}{}  <testsuite name=\"{name}\" package=\"fathom.compare\" id=\"0\" timestamp=\"{}\" hostname=\"localhost\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\">\n    <properties>\n    </properties>\n    <testcase name=\"experiment\" classname=\"fathom.compare.{name}\" time=\"0.000\">\n      <error message=\"{first}\" type=\"failed\">{why}</error>\n    </testcase>\n    <system-out></system-out>\n    <system-err></system-err>\n  </testsuite>\n</testsuites>\n",
+        junit::MARK,
+        NO_TIME,
     )
 }
 
@@ -55,6 +57,18 @@ pub fn failure_json(failure: &VerdictFailure<'_>) -> String {
         "verdicts": [],
     });
     serde_json::to_string_pretty(&whole).expect("the value was made of JSON") + "\n"
+}
+
+/// As an annotation of a job's log.
+#[must_use]
+pub fn failure_annotation(failure: &VerdictFailure<'_>) -> String {
+    let VerdictFailure {
+        name,
+        why,
+        exit_code,
+    } = failure;
+    let title = format!("fathom: {name}, exit code {exit_code}");
+    annotation(AnnotationLevel::Error, &title, why)
 }
 
 #[cfg(test)]
@@ -86,5 +100,9 @@ mod tests {
             "{junit}"
         );
         assert!(json.contains("\"exit_code\": 1"), "{json}");
+        assert_eq!(
+            failure_annotation(&failure),
+            "::error title=fathom%3A a<b%2C exit code 1::the server <died>%0A* it printed & ended\n"
+        );
     }
 }

@@ -1,25 +1,19 @@
 //! Verdicts as JUnit XML: a suite an arm, a case a row. A gate that failed is a failure, no verdict
 //! an error, cannot tell is skipped.
-//!
-//! Elements and attributes are those that the schemas of Jenkins and of Ant (windyroad) have in
-//! common.
 
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, word};
 use crate::comparison::sentence;
-use crate::plot;
+use crate::junit::{START, escape, hostname, seconds, timestamp};
 use analyze::HeldThreshold;
 use record::Record;
 use std::fmt::Write as _;
 
-pub(super) const HEAD: &str =
-    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- fathom verdicts -->\n<testsuites>\n";
-/// Where no record says when it began: the schemas want a time.
-pub(super) const NO_TIME: &str = "1970-01-01T00:00:00";
+pub(super) const MARK: &str = "<!-- fathom verdicts -->\n<testsuites>\n";
 
 /// The verdicts as JUnit XML.
 #[must_use]
 pub fn verdicts_junit(verdicts: &Verdicts<'_>) -> String {
-    let mut out = HEAD.to_owned();
+    let mut out = format!("{START}{MARK}");
     for (number, arm) in verdicts.arms.iter().enumerate() {
         suite(&mut out, verdicts, arm, number);
     }
@@ -29,7 +23,8 @@ pub fn verdicts_junit(verdicts: &Verdicts<'_>) -> String {
 
 /// Whether a text is what [`verdicts_junit`] writes.
 pub(super) fn is_junit(text: &str) -> bool {
-    text.starts_with(HEAD)
+    text.strip_prefix(START)
+        .is_some_and(|rest| rest.starts_with(MARK))
 }
 
 fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number: usize) {
@@ -181,44 +176,6 @@ fn said(arm: &ArmEntries<'_>) -> String {
     facts.collect::<Vec<_>>().join("; ")
 }
 
-/// Of the first record, without a zone, as the schema has it.
-fn timestamp(records: &[&Record]) -> String {
-    let first = records
-        .iter()
-        .map(|record| record.started_at.as_str())
-        .min()
-        .unwrap_or_default();
-    let is_time =
-        first.is_ascii() && first.len() >= NO_TIME.len() && crate::moment::unix_ms(first).is_some();
-    if is_time {
-        first[..NO_TIME.len()].to_owned()
-    } else {
-        NO_TIME.to_owned()
-    }
-}
-
-fn hostname<'a>(records: &[&'a Record]) -> &'a str {
-    records
-        .iter()
-        .flat_map(|record| record.environments())
-        .filter_map(|environment| environment.system.hostname.as_deref())
-        .find(|name| !name.is_empty())
-        .unwrap_or("localhost")
-}
-
-/// Text for elements and attributes, without the two characters that XML has no form for.
-pub(super) fn escape(text: &str) -> String {
-    plot::escape(&text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))
-}
-
-/// Measured time.
-fn seconds<'a>(records: impl Iterator<Item = &'a Record>) -> String {
-    let ns: u64 = records
-        .map(|record| record.elapsed_ns)
-        .fold(0, u64::saturating_add);
-    format!("{:.3}", ns as f64 / 1e9)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{record, rows, sides};
@@ -269,17 +226,5 @@ mod tests {
           </testsuite>
         </testsuites>
         "#);
-    }
-
-    #[test]
-    fn a_time_that_is_none_is_the_beginning_of_all_times() {
-        let record = Record {
-            started_at: "yesterday, some time ago".into(),
-            ..Record::default()
-        };
-        assert_eq!(
-            (timestamp(&[&record]), timestamp(&[])),
-            (NO_TIME.into(), NO_TIME.into())
-        );
     }
 }
