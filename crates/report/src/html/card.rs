@@ -1,6 +1,7 @@
 //! The card of a profile on a page: numbers with bars, which stand still without a script.
 
 use super::mark_of;
+use super::tables::unbroken;
 use crate::document::{Card, CardCell};
 use maud::{Markup, PreEscaped, html};
 
@@ -40,7 +41,7 @@ fn cell(of: Option<&CardCell>) -> Markup {
         @if let Some(severity) = of.mark { " " (mark_of(severity)) }
         (PreEscaped(bar(of)))
         small {
-            @if let Some(around) = &of.around { (around) }
+            @if let Some(around) = &of.around { (unbroken(around)) }
             @if let (Some(_), Some(_)) = (&of.around, &of.also) { br; }
             @if let Some(also) = &of.also { (also) }
         }

@@ -206,18 +206,15 @@ fn differences(page: &str, made: &str) -> PageDifferences {
         }
         out.count += 1;
         if out.told.len() < MOST_TOLD {
+            let is_of_tag = text_of(seen) == text_of(due);
+            let of = |piece| if is_of_tag { piece } else { text_of(piece) };
+            let (page, records) = (of(seen), of(due));
+            let same = page.chars().zip(records.chars());
+            let same = same.take_while(|(a, b)| a == b).count();
             out.told.push(PageDifference {
-                section: shown(&section),
-                page: shown(if text_of(seen) == text_of(due) {
-                    seen
-                } else {
-                    text_of(seen)
-                }),
-                records: shown(if text_of(seen) == text_of(due) {
-                    due
-                } else {
-                    text_of(due)
-                }),
+                section: shown(&section, 0),
+                page: shown(page, same),
+                records: shown(records, same),
             });
         }
         if of_page.len() != of_made.len() {
@@ -232,12 +229,21 @@ fn text_of(piece: &str) -> &str {
     piece.split_once('>').map_or(piece, |(_, text)| text)
 }
 
-fn shown(text: &str) -> String {
+/// As much of a text as is told, with its character at `place`.
+fn shown(text: &str, place: usize) -> String {
+    let cut = place.saturating_sub(MOST_SHOWN / 2);
     let line = units::on_one_line(text.trim());
-    match line.chars().count() > MOST_SHOWN {
-        true => line.chars().take(MOST_SHOWN).chain(['…']).collect(),
-        false => line,
-    }
+    let lead = text.chars().take_while(|c| c.is_whitespace()).count();
+    let cut = if cut < MOST_SHOWN / 2 {
+        0
+    } else {
+        cut - lead.min(cut)
+    };
+    let mut rest = line.chars().skip(cut);
+    let mut out: String = (cut > 0).then_some('…').into_iter().collect();
+    out.extend(rest.by_ref().take(MOST_SHOWN));
+    out.extend(rest.next().map(|_| '…'));
+    out
 }
 
 #[cfg(test)]
@@ -300,6 +306,15 @@ mod tests {
         assert!(told.page.contains("9.04K"), "{told:?}");
         assert!(told.records.contains("7.04K"), "{told:?}");
         assert!(!told.section.is_empty(), "{told:?}");
+    }
+
+    #[test]
+    fn a_change_far_behind_the_start_of_a_long_text_is_shown() {
+        let text = format!("{}7 bytes{}", "é".repeat(500), ".".repeat(200));
+        let told = shown(&text, 500);
+        assert!(told.starts_with('…') && told.ends_with('…') && told.contains("é7 bytes"));
+        assert_eq!(told.chars().count(), MOST_SHOWN + 2);
+        assert_eq!(shown(" a\nb ", 3), "a b");
     }
 
     #[test]

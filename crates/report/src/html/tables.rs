@@ -173,9 +173,11 @@ fn cell(value: &CellValue<'_>, notes: Option<&Footnotes<'_>>) -> Markup {
     }
 }
 
-/// An interval that breaks between its ends alone, so that columns can be narrow.
-fn unbroken(text: &str) -> String {
-    text.replace(' ', "\u{a0}").replace(",\u{a0}", ", ")
+/// An interval that breaks between its ends and before them alone, so that columns can be narrow.
+pub(super) fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+        .replace(",\u{a0}", ", ")
+        .replace("range\u{a0}", "range ")
 }
 
 #[cfg(test)]
@@ -183,10 +185,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_breaks_between_its_ends_alone() {
+    fn an_interval_breaks_at_no_unit() {
         assert_eq!(
             unbroken("range [4.42 GiB/s, 4.67 GiB/s]"),
-            "range\u{a0}[4.42\u{a0}GiB/s, 4.67\u{a0}GiB/s]"
+            "range [4.42\u{a0}GiB/s, 4.67\u{a0}GiB/s]"
         );
     }
 }
