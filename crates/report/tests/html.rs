@@ -979,7 +979,7 @@ fn a_digit_that_is_changed_in_any_section_of_any_page_is_found_there() {
             }
             let at = digits[rng.index(digits.len())];
             let mut changed = page.clone().into_bytes();
-            changed[at] = b'0' + (changed[at] - b'0' + 1 + (at % 9) as u8) % 10;
+            changed[at] = b'0' + (changed[at] - b'0' + 1) % 10;
             let changed = String::from_utf8(changed).expect("digits are text");
             checked += 1;
             match check_page(&changed, "1") {
@@ -989,7 +989,9 @@ fn a_digit_that_is_changed_in_any_section_of_any_page_is_found_there() {
                     assert_ne!(told.page, told.records, "{name}: {told:?}");
                 }
                 PageCheck::Unreadable(_) => assert_eq!(end, page.len(), "{name}"),
-                other => panic!("{name}, byte {at}: {other:?}"),
+                other @ (PageCheck::Whole(_) | PageCheck::OtherVersion(_)) => {
+                    panic!("{name}, byte {at}: {other:?}")
+                }
             }
         }
         assert!(checked >= 6, "{name}: {checked} sections have figures");

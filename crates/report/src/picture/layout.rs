@@ -135,7 +135,9 @@ fn foot(canvas: &mut Canvas, document: &Document<'_>) {
     let bottom = pixels(f64::from(HEIGHT));
     canvas.rectangle([0.0, bottom - 74.0, pixels(f64::from(WIDTH)), 74.0], TRACK);
     canvas.rectangle([0.0, bottom - 74.0, 10.0, 74.0], ink);
-    let text = format!("Can it be believed? {}", belief.text);
+    // Nothing stands below a picture.
+    let text = belief.text.replace(" more below.", " more.");
+    let text = format!("Can it be believed? {text}");
     let look = bold(20.0, ink);
     let (first, rest) = Canvas::wrapped(&text, RIGHT - LEFT, look);
     let y = bottom - if rest.is_empty() { 30.0 } else { 43.0 };
@@ -222,26 +224,26 @@ fn number(canvas: &mut Canvas, cell: &CardCell, (x, y): (f32, f32), wide: f32) {
 fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
     let document = document(study, Breadth::Screen);
     let answer = said(&document).next().unwrap_or_default();
-    canvas.text(
-        &answer,
-        (LEFT, TOP + 8.0),
-        Anchor::Start,
-        RIGHT - LEFT,
-        bold(27.0, INK),
-    );
+    let look = bold(23.0, INK);
+    let (first, rest) = Canvas::wrapped(&answer, RIGHT - LEFT, look);
+    for (text, y) in [(first, TOP - 2.0), (rest, TOP + 27.0)] {
+        canvas.text(text, (LEFT, y), Anchor::Start, RIGHT - LEFT, look);
+    }
     let (from, to) = (LEFT + 420.0, RIGHT);
     let shown = &lines[..lines.len().min(MOST)];
     let ends = |line: &IntervalLine| line.interval.unwrap_or((line.point, line.point));
+    // Twice as much is as far from no change as half as much.
+    let ratio = |change: f64| change.max(-0.999).ln_1p();
     let reach = shown.iter().flat_map(|line| {
         let (low, high) = ends(line);
-        [low.abs(), high.abs(), line.point.abs()]
+        [low, high, line.point].map(|change| ratio(change).abs())
     });
-    let reach = reach.fold(study.margin, f64::max) * 1.1;
+    let reach = reach.fold(ratio(study.margin), f64::max) * 1.1;
     let at = |change: f64| {
-        let share = (change / reach + 1.0) / 2.0;
+        let share = (ratio(change) / reach + 1.0) / 2.0;
         from + (to - from) * pixels(share.clamp(0.0, 1.0))
     };
-    let top = TOP + 40.0;
+    let top = TOP + 52.0;
     let count = pixels(u64_to_f64(shown.len() as u64));
     let step = ((BOTTOM - 24.0 - top) / count).min(76.0);
     let tall = step * count;
