@@ -37,7 +37,9 @@ pub(crate) fn command() -> Command {
             "Every finding, also where many records have the same",
         ))
         .arg(switch("json", "One JSON array of findings, all of them"))
-        .arg(output_argument("Write the findings there"))
+        .arg(output_argument(
+            "Write the findings there: .json, .md or .xml (JUnit); may be repeated",
+        ))
         .arg(annotate_argument())
         .arg(written::force())
 }

@@ -1,8 +1,9 @@
 //! Files that a job of continuous integration reads, by the ending of their names.
 
 use crate::exit::Usage;
-use clap::{Arg, ArgAction, value_parser};
-use std::path::{Path, PathBuf};
+use crate::written;
+use clap::{Arg, ArgAction};
+use std::path::Path;
 
 /// A form that such jobs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,16 +14,8 @@ pub(crate) enum Form {
 }
 
 /// The option that says where they go.
-pub(crate) fn output_argument(what: &str) -> Arg {
-    Arg::new("output")
-        .long("output")
-        .short('o')
-        .value_name("FILE")
-        .action(ArgAction::Append)
-        .value_parser(value_parser!(PathBuf))
-        .help(format!(
-            "{what}: .json, .md or .xml (JUnit); may be repeated"
-        ))
+pub(crate) fn output_argument(help: &'static str) -> Arg {
+    written::output("FILE", help).action(ArgAction::Append)
 }
 
 /// The form of a file.

@@ -10,7 +10,7 @@ use crate::written::{self, STUDY, force};
 use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::{Record, read_records};
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;

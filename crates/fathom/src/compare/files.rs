@@ -33,7 +33,9 @@ pub(crate) fn verdict_arguments(command: Command) -> Command {
                 .default_value("slower")
                 .help("What ends with exit code 3; slower always does"),
         )
-        .arg(output_argument("Write the verdicts there"))
+        .arg(output_argument(
+            "Write the verdicts there: .json, .md or .xml (JUnit); may be repeated",
+        ))
         .arg(annotate_argument())
         .arg(card::argument())
 }
