@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 21] = [
+const EDGES: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("sys", &[]),
+    ("trust", &[]),
     ("stats", &["units"]),
     ("group", &["units"]),
     ("workload", &["units"]),
-    ("engine", &["units", "sys"]),
+    ("engine", &["units", "sys", "trust"]),
     ("record", &["units"]),
     ("host", &["units", "sys", "record"]),
     (
@@ -29,7 +30,7 @@ const EDGES: [(&str, &[&str]); 21] = [
         "report",
         &["units", "stats", "workload", "record", "analyze"],
     ),
-    ("object", &["units", "sys", "record", "host"]),
+    ("object", &["units", "sys", "trust", "record", "host"]),
     ("misbehave", &["units", "sys"]),
     ("house", &["units", "sys", "misbehave"]),
     ("s3", &["units", "sys", "misbehave", "house"]),

@@ -3,14 +3,9 @@
 
 use crate::LoadError;
 use crate::target::Endpoint;
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::ServerName;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,18 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-/// Whom TLS believes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// The authorities that browsers believe.
-    #[default]
-    Public,
-    /// These authorities, from a PEM file, in addition.
-    File(PathBuf),
-    /// Anybody: encrypted, and not authenticated.
-    Anybody,
-}
+use trust::Trust;
 
 /// How requests travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +68,8 @@ impl Peer {
         let tls = if endpoint.is_tls {
             let name =
                 ServerName::try_from(endpoint.host.clone()).map_err(|e| unknown(e.to_string()))?;
-            let mut config = client_config(trust)?;
+            let mut config = trust::client_config(trust, None)
+                .map_err(|why| LoadError::asked(format!("--cacert {why}")))?;
             if let HttpVersion::Two { .. } = version {
                 config.alpn_protocols = vec![HTTP2.to_vec()];
             }
@@ -101,164 +86,6 @@ impl Peer {
 
     pub(crate) fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
-    }
-}
-
-fn client_config(trust: &Trust) -> Result<ClientConfig, LoadError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .expect("ring has the suites of the default versions");
-    let mut roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    match trust {
-        Trust::Public => {}
-        Trust::Anybody => {
-            let verifier = Arc::new(BelievesAnybody(provider));
-            return Ok(builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier)
-                .with_no_client_auth());
-        }
-        Trust::File(path) => {
-            let refused = |why: String| {
-                LoadError::asked(format!(
-                    "--cacert {}: {why}; it is a PEM file of certificates",
-                    path.display()
-                ))
-            };
-            let mut pinned = Vec::new();
-            for certificate in
-                CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))?
-            {
-                let certificate = certificate.map_err(|e| refused(e.to_string()))?;
-                roots
-                    .add(certificate.clone())
-                    .map_err(|e| refused(e.to_string()))?;
-                pinned.push(certificate);
-            }
-            if pinned.is_empty() {
-                return Err(refused("no certificate in it".into()));
-            }
-            let authorities =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-            let authorities = authorities.map_err(|e| refused(e.to_string()))?;
-            let verifier = Arc::new(BelievesThese {
-                pinned,
-                authorities,
-            });
-            return Ok(builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier)
-                .with_no_client_auth());
-        }
-    }
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// Takes what these authorities have signed, and their certificates themselves: one that a server
-/// made for itself is often that of an authority, which is no server's by the rules, and whoever
-/// names it means that server.
-#[derive(Debug)]
-struct BelievesThese {
-    pinned: Vec<CertificateDer<'static>>,
-    authorities: Arc<WebPkiServerVerifier>,
-}
-
-impl ServerCertVerifier for BelievesThese {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.pinned.iter().any(|pinned| pinned == end_entity) {
-            return Ok(ServerCertVerified::assertion());
-        }
-        self.authorities.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        )
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities
-            .verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities
-            .verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Takes every certificate; signatures are still checked, so that the peer holds the key that it
-/// shows.
-#[derive(Debug)]
-struct BelievesAnybody(Arc<rustls::crypto::CryptoProvider>);
-
-impl ServerCertVerifier for BelievesAnybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -395,6 +222,9 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject as _;
+    use std::path::PathBuf;
     use tokio::io::AsyncWriteExt;
 
     fn pem(name: &str) -> PathBuf {

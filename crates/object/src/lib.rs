@@ -46,7 +46,7 @@ mod weighted;
 mod wire;
 mod worker;
 
-pub use connection::{HttpVersion, Trust};
+pub use connection::HttpVersion;
 pub use error::LoadError;
 pub use execute::{Setup, execute};
 pub use header::{RequestHeader, recorded_url};
@@ -61,4 +61,5 @@ pub use scenario::{
 pub use sign::Credentials;
 pub use target::LoadTarget;
 pub use threshold::{kinds, threshold};
+pub use trust::Trust;
 pub use verbs::StepKind;

@@ -2,7 +2,7 @@
 //! that came of it shows it. Command lines, arms of experiments and plan files are read by it, and
 //! records say by it what took effect.
 
-use crate::connection::{HttpVersion, Trust};
+use crate::connection::HttpVersion;
 use crate::header::{RequestHeader, recorded_header, recorded_url};
 use crate::payload::ObjectData;
 use crate::plan::ShareSecret;
@@ -18,6 +18,7 @@ use record::Threshold;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
+use trust::Trust;
 use units::{Bytes, Nanos, Rate};
 
 /// What was asked of a load; what is `None` stays as the scenario has it, or as is usual.

@@ -1,7 +1,7 @@
 //! A load with everything that is decided before it starts.
 
 use crate::LoadError;
-use crate::connection::{HttpVersion, Trust};
+use crate::connection::HttpVersion;
 use crate::header::{MOST_HEADERS, RequestHeader};
 use crate::options::LOAD_OPTIONS;
 use crate::scenario::{Arrivals, Scenario, UserStep};
@@ -10,6 +10,7 @@ use crate::target::LoadTarget;
 use crate::verbs::{Call, Services};
 use record::{Measurable, NeverMeasured};
 use std::collections::BTreeMap;
+use trust::Trust;
 
 /// What to run, against what, and how.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ pub use handoff::{FileSpan, Handoff, SPAN};
 pub use inbound::Inbound;
 pub use listener::{
     Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, check_listening,
-    serve,
+    serve, server_tls,
 };
 pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
 pub use orders::Orders;

@@ -157,7 +157,7 @@ pub fn serve<H: Host>(
 /// # Errors
 /// The address is taken or not this machine's, or a file of the certificate cannot be used.
 pub fn check_listening(address: SocketAddr, files: Option<&TlsFiles>) -> Result<(), ListenError> {
-    files.map(tls).transpose()?;
+    files.map(|files| server_tls(files, &HTTP)).transpose()?;
     let tried = std::net::TcpListener::bind(address);
     tried.map(drop).map_err(|source| ListenError::Listen {
         address: Address::Tcp(address),
@@ -165,7 +165,14 @@ pub fn check_listening(address: SocketAddr, files: Option<&TlsFiles>) -> Result<
     })
 }
 
-fn tls(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
+/// The protocols that are spoken over TLS by those who listen here (RFC 9113, 3.2).
+const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// What a server shows of itself, and the protocols that it takes, by their names in ALPN.
+///
+/// # Errors
+/// A file of the certificate cannot be used.
+pub fn server_tls(files: &TlsFiles, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, ListenError> {
     let wrong = |path: &PathBuf, why: String| ListenError::Tls {
         path: path.clone(),
         why,
@@ -186,8 +193,8 @@ fn tls(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
     let mut config = config
         .with_single_cert(chain, key)
         .map_err(|e| wrong(&files.certificate, e.to_string()))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    Ok(Arc::new(config))
 }
 
 /// Gives connections that cross no network a congestion control without pacing: BBR, which some
@@ -242,7 +249,9 @@ async fn run<H: Host>(
     beside: impl Future<Output = ()> + Send + 'static,
     ready: impl FnOnce(Address),
 ) -> Result<(), ListenError> {
-    let acceptor = listening.tls.as_ref().map(tls).transpose()?;
+    let tls = listening.tls.as_ref();
+    let tls = tls.map(|files| server_tls(files, &HTTP)).transpose()?;
+    let acceptor = tls.map(TlsAcceptor::from);
     let (listener, address) =
         Listener::open(&listening.address)
             .await
