@@ -31,6 +31,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let device = ServedDevice::new(Box::new(NullBackend::new(1 << 20)), geometry);
     let mut conversation = Conversation::new(&Arc::new(device), "disk");
+    if sound & 8 != 0 {
+        conversation = conversation.with_tls();
+    }
     let mut input = &says[..];
     while let Ok(Ok(read)) = conversation.step(input) {
         assert!((1..=input.len()).contains(&read));

@@ -2,8 +2,10 @@
 //!
 //! One connection an engine and one thread a connection; the cookie of a request is its slot. The
 //! socket never blocks: waiting is `ppoll`, so that a server that is slow to read cannot keep
-//! replies from being read. Only simple replies are negotiated.
+//! replies from being read. Only simple replies are negotiated. TLS begins before anything is said
+//! of the export, and a server without it is told nothing.
 
+mod enciphered;
 mod exchange;
 mod handshake;
 mod protocol;
@@ -17,7 +19,7 @@ pub use url::NbdUrl;
 
 use crate::{Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot};
 use exchange::{Broken, Outstanding, Receiver, Sender, Supply};
-use handshake::{Disagreement, Export, negotiate};
+use handshake::{Disagreement, Export, agree, greet, start_tls};
 use protocol::Command;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -50,26 +52,21 @@ impl NbdEngine {
     /// block longer than the server takes.
     pub fn connect(url: &NbdUrl, depth: u32, block: usize) -> Result<Self, EngineError> {
         let server = url.to_string();
-        let mut stream =
-            Stream::connect(&url.address, PATIENCE).map_err(|source| EngineError::NbdConnect {
+        let agreed = Self::agree(url).map_err(|disagreement| match disagreement {
+            Disagreement::Io(source) => EngineError::NbdConnect {
                 server: server.clone(),
                 source: patient(source),
-            })?;
-        let export =
-            negotiate(&mut stream, url.export()).map_err(|disagreement| match disagreement {
-                Disagreement::Io(source) => EngineError::NbdConnect {
-                    server: server.clone(),
-                    source: patient(source),
-                },
-                Disagreement::Fault(fault) => EngineError::NbdProtocol {
-                    server: server.clone(),
-                    fault,
-                },
-                Disagreement::Refused(reason) => EngineError::NbdRefused {
-                    server: server.clone(),
-                    reason,
-                },
-            })?;
+            },
+            Disagreement::Fault(fault) => EngineError::NbdProtocol {
+                server: server.clone(),
+                fault,
+            },
+            Disagreement::Refused(reason) => EngineError::NbdRefused {
+                server: server.clone(),
+                reason,
+            },
+        });
+        let (mut stream, export) = agreed?;
         let most = export.block_sizes.maximum;
         if block as u64 > u64::from(most) {
             return Err(EngineError::NbdRefused {
@@ -95,6 +92,17 @@ impl NbdEngine {
             refused: Vec::with_capacity(depth as usize),
             failure: None,
         })
+    }
+
+    fn agree(url: &NbdUrl) -> Result<(Stream, Export), Disagreement> {
+        let mut stream = Stream::connect(&url.address, PATIENCE)?;
+        let greeting = greet(&mut stream)?;
+        if let Some(tls) = &url.tls {
+            start_tls(&mut stream, greeting)?;
+            stream = stream.hide(tls, url.shown_by())?;
+        }
+        let export = agree(&mut stream, url.export(), greeting)?;
+        Ok((stream, export))
     }
 
     /// Makes every write end only when its data is stable (`NBD_CMD_FLAG_FUA`), the protocol's
@@ -249,7 +257,7 @@ impl NbdEngine {
                     .get_or_insert(now.saturating_add(timeout_ns))
                     .saturating_sub(now)
             };
-            let readiness = if self.sender.is_drained() {
+            let readiness = if self.sender.is_drained() && !self.stream.is_pending() {
                 Readiness::Input
             } else {
                 Readiness::InputOrOutput

@@ -51,11 +51,16 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
         .help(help)
 }
 
-/// What every served target has.
-fn of_house(command: Command) -> Command {
+/// As whom a target shows itself.
+fn of_tls(command: Command) -> Command {
     command
         .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
         .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
+}
+
+/// What every target over HTTP has.
+fn of_house(command: Command) -> Command {
+    of_tls(command)
         .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
         .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
         .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))

@@ -7,12 +7,16 @@
 
 #[path = "serve_block/audited.rs"]
 mod audited;
+#[path = "serve_block/hardship.rs"]
+mod hardship;
 #[path = "serve_block/incomplete.rs"]
 mod incomplete;
 #[path = "serve_block/owners.rs"]
 mod owners;
 #[path = "serve_block/served.rs"]
 mod served;
+#[path = "serve_block/tls.rs"]
+mod tls;
 
 use served::Served;
 use std::os::unix::net::UnixListener;

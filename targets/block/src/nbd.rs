@@ -7,6 +7,7 @@
 mod connection;
 mod conversation;
 mod negotiation;
+mod pipe;
 mod reply_queue;
 mod server;
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Sender {
         loop {
             self.stage(arena, outstanding);
             if self.is_drained() {
-                return Ok(());
+                return sink.flush();
             }
             let payload: &[u8] = match self.long {
                 Some(long) => &arena.buffer(long.slot)[long.moved..long.len],

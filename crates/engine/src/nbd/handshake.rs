@@ -3,7 +3,8 @@
 
 use super::protocol::{
     Answer, BlockSizes, Description, GREETING_BYTES, Greeting, NbdFault, OPTION_EXPORT_NAME,
-    OPTION_GO, OPTION_REPLY_BYTES, OptionReply, TransmissionFlags, export, go_payload, option,
+    OPTION_GO, OPTION_REPLY_BYTES, OPTION_START_TLS, OptionReply, TransmissionFlags, export,
+    go_payload, option,
 };
 use std::io::{self, Read, Write};
 
@@ -39,13 +40,40 @@ impl From<NbdFault> for Disagreement {
     }
 }
 
-/// Negotiates the named export; afterwards the connection carries requests and simple replies.
-pub(super) fn negotiate(
-    peer: &mut (impl Read + Write),
-    name: &str,
-) -> Result<Export, Disagreement> {
+/// Hears the greeting and answers it.
+pub(super) fn greet(peer: &mut (impl Read + Write)) -> Result<Greeting, Disagreement> {
     let greeting = Greeting::parse(&bytes::<GREETING_BYTES>(peer)?)?;
     peer.write_all(&greeting.answer())?;
+    Ok(greeting)
+}
+
+/// Asks for TLS, which begins with the next byte of either side.
+pub(super) fn start_tls(
+    peer: &mut (impl Read + Write),
+    greeting: Greeting,
+) -> Result<(), Disagreement> {
+    let without = || Disagreement::Refused("has no TLS".into());
+    if !greeting.is_fixed() {
+        return Err(without());
+    }
+    peer.write_all(&option(OPTION_START_TLS, &[]))?;
+    let reply = OptionReply::parse(&bytes::<OPTION_REPLY_BYTES>(peer)?, OPTION_START_TLS)?;
+    let mut payload = vec![0; reply.bytes];
+    peer.read_exact(&mut payload)?;
+    match reply.answer {
+        Answer::Accepted => Ok(()),
+        Answer::Unsupported => Err(without()),
+        Answer::Refused(reason) => Err(Disagreement::Refused(with_message(reason, &payload))),
+        Answer::Description => Err(NbdFault::OptionAnswer { kind: 3 }.into()),
+    }
+}
+
+/// Negotiates the named export; afterwards the connection carries requests and simple replies.
+pub(super) fn agree(
+    peer: &mut (impl Read + Write),
+    name: &str,
+    greeting: Greeting,
+) -> Result<Export, Disagreement> {
     if greeting.is_fixed()
         && let Some(export) = go(peer, name)?
     {
@@ -163,7 +191,9 @@ mod tests {
             says: io::Cursor::new(says.concat()),
             heard: Vec::new(),
         };
-        (negotiate(&mut script, name), script.heard)
+        let greeting = greet(&mut script);
+        let agreed = greeting.and_then(|greeting| agree(&mut script, name, greeting));
+        (agreed, script.heard)
     }
 
     fn answer(kind: u32, payload: &[u8]) -> Vec<u8> {
@@ -234,6 +264,47 @@ mod tests {
         assert!(
             matches!(cut, Err(Disagreement::Refused(_))),
             "without its 124 bytes of padding the answer is not whole"
+        );
+    }
+
+    fn enciphered(says: &[&[u8]]) -> Result<(), Disagreement> {
+        let mut script = Script {
+            says: io::Cursor::new(says.concat()),
+            heard: Vec::new(),
+        };
+        let greeting = greet(&mut script)?;
+        start_tls(&mut script, greeting)?;
+        assert!(script.heard.ends_with(b"IHAVEOPT\0\0\0\x05\0\0\0\0"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_server_without_tls_is_told_nothing_more() {
+        let of_tls = |kind, payload: &[u8]| {
+            let mut answer = answer(kind, payload);
+            answer[11] = 5;
+            answer
+        };
+        assert!(enciphered(&[FIXED, &of_tls(1, b"")]).is_ok());
+        for says in [
+            vec![FIXED, &of_tls(0x8000_0001, b"")],
+            vec![b"NBDMAGICIHAVEOPT\0\0"],
+        ] {
+            let refused = enciphered(&says);
+            assert!(
+                matches!(&refused, Err(Disagreement::Refused(why)) if why == "has no TLS"),
+                "{refused:?}"
+            );
+        }
+        let refused = enciphered(&[FIXED, &of_tls(0x8000_0002, b"not here")]);
+        assert!(
+            matches!(&refused, Err(Disagreement::Refused(why)) if why.ends_with("not here")),
+            "{refused:?}"
+        );
+        let refused = enciphered(&[FIXED, &of_tls(3, b"")]);
+        assert!(
+            matches!(refused, Err(Disagreement::Fault(_))),
+            "{refused:?}"
         );
     }
 

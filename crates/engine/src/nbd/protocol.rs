@@ -53,6 +53,7 @@ pub(super) const REQUEST_BYTES: usize = 28;
 pub(super) const REPLY_BYTES: usize = 16;
 
 pub(super) const OPTION_EXPORT_NAME: u32 = 1;
+pub(super) const OPTION_START_TLS: u32 = 5;
 pub(super) const OPTION_GO: u32 = 7;
 
 /// Longest answer to an option that is read, in bytes: names and messages end at 4096, descriptions
@@ -172,7 +173,7 @@ impl OptionReply {
             0x8000_0002 => Answer::Refused("forbids it by its policy"),
             0x8000_0003 => Answer::Refused("calls the request invalid"),
             0x8000_0004 => Answer::Refused("cannot do it on its platform"),
-            0x8000_0005 => Answer::Refused("requires TLS, which is not supported"),
+            0x8000_0005 => Answer::Refused("requires TLS; write nbds:// or nbds+unix://"),
             0x8000_0006 => Answer::Refused("has no such export"),
             0x8000_0007 => Answer::Refused("is shutting down"),
             0x8000_0008 => Answer::Refused("asks for block sizes to be negotiated"),

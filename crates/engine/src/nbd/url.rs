@@ -1,10 +1,11 @@
-//! Addresses of NBD exports: the NBD URI specification's `nbd` and `nbd+unix`, and the older
-//! spelling of QEMU.
+//! Addresses of NBD exports: the NBD URI specification's `nbd`, `nbds`, `nbd+unix` and `nbds+unix`
+//! with libnbd's parameters for TLS, and the older spelling of QEMU.
 
 use crate::EngineError;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use trust::{ShownCertificate, Trust};
 
 /// The port that IANA assigns to NBD.
 const DEFAULT_PORT: u16 = 10_809;
@@ -18,30 +19,81 @@ pub(super) enum Address {
     Unix(PathBuf),
 }
 
+/// Whom a client over TLS believes, and as whom it shows itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct NbdTls {
+    /// Where `ca-cert.pem` lies and, for a server that asks who comes, `client-cert.pem` and
+    /// `client-key.pem`.
+    certificates: Option<PathBuf>,
+    /// Of whom the certificate of the server must be, if not of the host in the address.
+    host: Option<String>,
+    unverified: bool,
+}
+
+impl NbdTls {
+    pub(super) fn trust(&self) -> Trust {
+        match &self.certificates {
+            _ if self.unverified => Trust::Anybody,
+            Some(directory) => Trust::File(directory.join("ca-cert.pem")),
+            None => Trust::Public,
+        }
+    }
+
+    pub(super) fn identity(&self) -> Option<ShownCertificate> {
+        let directory = self.certificates.as_ref()?;
+        let certificate = directory.join("client-cert.pem");
+        certificate.exists().then(|| ShownCertificate {
+            certificate,
+            key: directory.join("client-key.pem"),
+        })
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        let directory = self.certificates.as_ref();
+        let directory = directory.map(|path| escape(path.as_os_str().as_bytes()));
+        let host = self.host.as_ref().map(|host| escape(host.as_bytes()));
+        let unverified = self.unverified.then(|| "0".to_owned());
+        let named = [
+            ("tls-certificates", directory),
+            ("tls-hostname", host),
+            ("tls-verify-peer", unverified),
+        ];
+        named
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+            .collect()
+    }
+}
+
 /// A server and the name of one of its exports; the empty name is the server's default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NbdUrl {
     pub(super) address: Address,
+    pub(super) tls: Option<NbdTls>,
     export: String,
 }
 
 impl NbdUrl {
     /// Reads `nbd://HOST[:PORT]/[EXPORT]`, `nbd+unix:///[EXPORT]?socket=PATH` (both with percent
-    /// escapes), `nbd:unix:PATH[:exportname=EXPORT]` or `nbd:HOST:PORT[:exportname=EXPORT]`.
+    /// escapes), `nbd:unix:PATH[:exportname=EXPORT]` or `nbd:HOST:PORT[:exportname=EXPORT]`;
+    /// `nbds://` and `nbds+unix://` for TLS, with `tls-certificates=DIR`, `tls-hostname=NAME` and
+    /// `tls-verify-peer=0` as parameters.
     ///
     /// # Errors
-    /// Anything else, and addresses that ask for TLS.
+    /// Anything else.
     pub fn parse(text: &str) -> Result<Self, EngineError> {
         let parsed = if let Some(rest) = text.strip_prefix("nbd+unix://") {
-            unix_uri(rest)
+            unix_uri(rest, None)
+        } else if let Some(rest) = text.strip_prefix("nbds+unix://") {
+            unix_uri(rest, Some(NbdTls::default()))
         } else if let Some(rest) = text.strip_prefix("nbd://") {
-            tcp_uri(rest)
-        } else if text.starts_with("nbds://") || text.starts_with("nbds+unix://") {
-            Err("TLS is not supported")
+            tcp_uri(rest, None)
+        } else if let Some(rest) = text.strip_prefix("nbds://") {
+            tcp_uri(rest, Some(NbdTls::default()))
         } else if let Some(rest) = text.strip_prefix("nbd:") {
             qemu_form(rest)
         } else {
-            Err("it starts with none of nbd://, nbd+unix:// and nbd:")
+            Err("it starts with none of nbd://, nbds://, nbd+unix://, nbds+unix:// and nbd:")
         };
         parsed
             .and_then(|url| {
@@ -57,6 +109,15 @@ impl NbdUrl {
             })
     }
 
+    /// Of whom the server's certificate must be: a server without a host is this one.
+    pub(super) fn shown_by(&self) -> &str {
+        let told = self.tls.as_ref().and_then(|tls| tls.host.as_deref());
+        told.unwrap_or(match &self.address {
+            Address::Tcp { host, .. } => host,
+            Address::Unix(_) => "localhost",
+        })
+    }
+
     /// The name of the export.
     #[must_use]
     pub fn export(&self) -> &str {
@@ -68,32 +129,48 @@ impl NbdUrl {
 impl fmt::Display for NbdUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let export = escape(self.export.as_bytes());
+        let scheme = if self.tls.is_some() { "nbds" } else { "nbd" };
+        let mut parameters = Vec::new();
         match &self.address {
             Address::Tcp { host, port } if host.contains(':') => {
-                write!(f, "nbd://[{host}]:{port}/{export}")
+                write!(f, "{scheme}://[{host}]:{port}/{export}")?;
             }
-            Address::Tcp { host, port } => write!(f, "nbd://{host}:{port}/{export}"),
-            Address::Unix(path) => write!(
-                f,
-                "nbd+unix:///{export}?socket={}",
-                escape(path.as_os_str().as_bytes())
-            ),
+            Address::Tcp { host, port } => write!(f, "{scheme}://{host}:{port}/{export}")?,
+            Address::Unix(path) => {
+                write!(f, "{scheme}+unix:///{export}")?;
+                let path = escape(path.as_os_str().as_bytes());
+                parameters.push(format!("socket={path}"));
+            }
         }
+        parameters.extend(self.tls.iter().flat_map(NbdTls::parameters));
+        for (number, parameter) in parameters.iter().enumerate() {
+            let before = if number == 0 { '?' } else { '&' };
+            write!(f, "{before}{parameter}")?;
+        }
+        Ok(())
     }
 }
 
-fn tcp_uri(rest: &str) -> Result<NbdUrl, &'static str> {
-    if rest.contains(['?', '#']) {
+fn tcp_uri(rest: &str, mut tls: Option<NbdTls>) -> Result<NbdUrl, &'static str> {
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    if rest.contains('#') || (query.is_some() && tls.is_none()) {
         return Err("nbd:// takes no parameters");
     }
-    let (authority, export) = rest.split_once('/').unwrap_or((rest, ""));
+    for parameter in query.iter().flat_map(|query| query.split('&')) {
+        tls_parameter(parameter, tls.as_mut())?;
+    }
+    let (authority, export) = place.split_once('/').unwrap_or((place, ""));
     Ok(NbdUrl {
         address: host_and_port(authority)?,
+        tls,
         export: text(unescape(export)?)?,
     })
 }
 
-fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
+fn unix_uri(rest: &str, mut tls: Option<NbdTls>) -> Result<NbdUrl, &'static str> {
     let (place, query) = rest
         .split_once('?')
         .ok_or("nbd+unix:// needs ?socket=PATH")?;
@@ -104,7 +181,7 @@ fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
     for parameter in query.split('&') {
         match parameter.split_once('=') {
             Some(("socket", path)) if socket.is_none() => socket = Some(unescape(path)?),
-            Some(_) | None => return Err("the only parameter is socket=PATH"),
+            Some(_) | None => tls_parameter(parameter, tls.as_mut())?,
         }
     }
     let socket = socket
@@ -112,8 +189,43 @@ fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
         .ok_or("the path of the socket is empty")?;
     Ok(NbdUrl {
         address: Address::Unix(path(&socket)),
+        tls,
         export: text(unescape(export)?)?,
     })
+}
+
+/// Reads one parameter that only TLS has.
+fn tls_parameter(parameter: &str, tls: Option<&mut NbdTls>) -> Result<(), &'static str> {
+    let tls = tls.ok_or("the only parameter is socket=PATH")?;
+    let (name, value) = parameter
+        .split_once('=')
+        .ok_or("a parameter has no value")?;
+    let value = unescape(value)?;
+    match name {
+        "tls-certificates" if tls.certificates.is_none() && !value.is_empty() => {
+            tls.certificates = Some(path(&value));
+        }
+        "tls-hostname" if tls.host.is_none() && !value.is_empty() => {
+            let host = String::from_utf8(value);
+            tls.host = Some(host.map_err(|_not_text| "the name of the host is not UTF-8")?);
+        }
+        "tls-verify-peer" => {
+            tls.unverified = match &value[..] {
+                b"0" | b"false" | b"no" | b"off" => true,
+                b"1" | b"true" | b"yes" | b"on" => false,
+                _ => return Err("tls-verify-peer is 0 or 1"),
+            };
+        }
+        "tls-psk-file" | "tls-username" => {
+            return Err("keys that both sides know (PSK) are not supported; use certificates");
+        }
+        _ => {
+            return Err(
+                "its parameters are socket=PATH of a Unix socket, tls-certificates=DIR, tls-hostname=NAME and tls-verify-peer=0, each once",
+            );
+        }
+    }
+    Ok(())
 }
 
 fn qemu_form(rest: &str) -> Result<NbdUrl, &'static str> {
@@ -129,13 +241,16 @@ fn qemu_form(rest: &str) -> Result<NbdUrl, &'static str> {
     };
     Ok(NbdUrl {
         address,
+        tls: None,
         export: export.into(),
     })
 }
 
 fn host_and_port(authority: &str) -> Result<Address, &'static str> {
     if authority.contains('@') {
-        return Err("a user name needs TLS, which is not supported");
+        return Err(
+            "a user name belongs to keys that both sides know (PSK), which are not supported; use certificates",
+        );
     }
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => rest
@@ -227,6 +342,7 @@ mod tests {
                 host: host.into(),
                 port,
             },
+            tls: None,
             export: export.into(),
         }
     }
@@ -234,7 +350,15 @@ mod tests {
     fn unix(socket: &str, export: &str) -> NbdUrl {
         NbdUrl {
             address: Address::Unix(socket.into()),
+            tls: None,
             export: export.into(),
+        }
+    }
+
+    fn over_tls(url: NbdUrl, tls: NbdTls) -> NbdUrl {
+        NbdUrl {
+            tls: Some(tls),
+            ..url
         }
     }
 
@@ -261,11 +385,57 @@ mod tests {
     }
 
     #[test]
+    fn addresses_over_tls_say_whom_to_believe() {
+        let believed = NbdTls {
+            certificates: Some("/etc/a&b".into()),
+            host: Some("disk.example".into()),
+            unverified: false,
+        };
+        let query = "tls-certificates=/etc/a%26b&tls-hostname=disk.example";
+        for (text, wanted) in [
+            (
+                "nbds://host/d".to_owned(),
+                over_tls(tcp("host", 10_809, "d"), NbdTls::default()),
+            ),
+            (
+                format!("nbds://host/d?{query}"),
+                over_tls(tcp("host", 10_809, "d"), believed.clone()),
+            ),
+            (
+                format!("nbds+unix:///d?socket=/s&{query}"),
+                over_tls(unix("/s", "d"), believed.clone()),
+            ),
+        ] {
+            assert_eq!(NbdUrl::parse(&text).unwrap(), wanted, "{text}");
+        }
+        let plain = NbdUrl::parse("nbds+unix:///?socket=/s").unwrap();
+        assert_eq!(
+            (plain.shown_by(), plain.tls.as_ref().unwrap().trust()),
+            ("localhost", Trust::Public)
+        );
+        let named = NbdUrl::parse(&format!("nbds://host/?{query}")).unwrap();
+        assert_eq!(named.shown_by(), "disk.example");
+        assert_eq!(
+            named.tls.unwrap().trust(),
+            Trust::File("/etc/a&b/ca-cert.pem".into())
+        );
+        let anybody = NbdUrl::parse("nbds://host/?tls-verify-peer=0").unwrap();
+        assert_eq!(anybody.tls.unwrap().trust(), Trust::Anybody);
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_with_its_reason() {
         for (text, reason) in [
             ("/dev/nbd0", "none of"),
-            ("nbds://host/", "TLS"),
-            ("nbd://user@host/", "TLS"),
+            ("nbds://user@host/", "certificates"),
+            ("nbd://user@host/", "certificates"),
+            ("nbds://host/?tls-psk-file=/k", "certificates"),
+            ("nbds://host/?tls-verify-peer=maybe", "0 or 1"),
+            ("nbds://host/?tls-certificates=", "each once"),
+            ("nbds://host/?socket=/s", "each once"),
+            ("nbds://host/?tls-hostname=a&tls-hostname=b", "each once"),
+            ("nbds://host/?x", "no value"),
+            ("nbd+unix:///?socket=/s&tls-hostname=a", "only parameter"),
             ("nbd:///disk", "host is missing"),
             ("nbd://host:0/", "port"),
             ("nbd://host:70000/", "port"),
@@ -303,14 +473,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_survives_being_written_and_read(export in "[^\0]{0,40}", socket in "/[^\0]{1,40}", host in "[a-z0-9.-]{1,20}|[0-9a-f:]{1,10}:", port in 1_u16..) {
-            for url in [tcp(&host, port, &export), unix(&socket, &export)] {
+        fn an_address_survives_being_written_and_read(export in "[^\0]{0,40}", socket in "/[^\0]{1,40}", host in "[a-z0-9.-]{1,20}|[0-9a-f:]{1,10}:", port in 1_u16.., unverified in any::<bool>()) {
+            let tls = NbdTls { certificates: Some(socket.clone().into()), host: Some(host.clone()), unverified };
+            let plain = [tcp(&host, port, &export), unix(&socket, &export)];
+            let hidden = plain.clone().map(|url| over_tls(url, tls.clone()));
+            for url in plain.into_iter().chain(hidden) {
                 prop_assert_eq!(NbdUrl::parse(&url.to_string()).unwrap(), url);
             }
         }
 
         #[test]
-        fn no_text_is_a_panic(text in "(nbd:|nbd://|nbd\\+unix://)?\\PC{0,60}") {
+        fn no_text_is_a_panic(text in "(nbd:|nbds?://|nbds?\\+unix://)?\\PC{0,60}") {
             let _either_is_fine = NbdUrl::parse(&text);
         }
     }

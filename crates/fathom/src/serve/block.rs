@@ -2,7 +2,7 @@
 
 mod ublk;
 
-use super::{file, histogram, say, switch, text, value, wrong};
+use super::{file, histogram, of_tls, say, switch, text, tls, value, wrong};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use block::control::ControlSocket;
@@ -83,7 +83,7 @@ pub(super) fn command() -> Command {
             ),
         )
         .arg(switch("read-only", "Refuse what would change the device"));
-    ublk::arguments(of_truth(command))
+    ublk::arguments(of_truth(of_tls(command)))
 }
 
 /// What is done to requests on the way, and what is lost with the power.
@@ -102,7 +102,7 @@ fn of_truth(command: Command) -> Command {
 }
 
 /// What only the NBD front knows.
-const OF_NBD: [&str; 3] = ["unix", "tcp", "export"];
+const OF_NBD: [&str; 5] = ["unix", "tcp", "export", "tls-cert", "tls-key"];
 
 /// The states of a journal that was given.
 fn states(matches: &ArgMatches) -> Result<Option<CrashStates>> {
@@ -324,10 +324,14 @@ fn tell(socket: &Path, line: &str) -> Result<i32> {
 }
 
 /// The address as clients take it.
-fn uri(address: &NbdAddress, export: &str) -> String {
+fn uri(address: &NbdAddress, serving: &NbdServing) -> String {
+    let (scheme, export) = (
+        if serving.tls.is_some() { "nbds" } else { "nbd" },
+        &serving.export,
+    );
     match address {
-        NbdAddress::Unix(path) => format!("nbd+unix:///{export}?socket={}", path.display()),
-        NbdAddress::Tcp(address) => format!("nbd://{address}/{export}"),
+        NbdAddress::Unix(path) => format!("{scheme}+unix:///{export}?socket={}", path.display()),
+        NbdAddress::Tcp(address) => format!("{scheme}://{address}/{export}"),
     }
 }
 
@@ -368,6 +372,7 @@ fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
     let serving = NbdServing {
         addresses: addresses(matches)?,
         export: text(matches, "export").to_owned(),
+        tls: tls(matches),
     };
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
     let _whatever_it_is = sys::raise_file_limit();
@@ -382,7 +387,7 @@ fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
     block::nbd::serve(&device, &serving, end, |addresses| {
         let uris: Vec<String> = addresses
             .iter()
-            .map(|address| format!("listening on {}\n", uri(address, &serving.export)))
+            .map(|address| format!("listening on {}\n", uri(address, &serving)))
             .collect();
         say(&format!("{}device: {size}\n", uris.concat()));
     })?;

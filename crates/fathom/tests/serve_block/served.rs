@@ -66,6 +66,15 @@ impl Served {
         self.uris[0].clone()
     }
 
+    /// The same, by every address that it has.
+    pub(crate) fn uris(&self) -> &[String] {
+        &self.uris
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end, and says with which code it did.
     pub(crate) fn end(self) -> Option<i32> {
         self.last_words().0

@@ -1,11 +1,14 @@
 //! A conversation over a socket.
 
 use super::conversation::Conversation;
+use super::pipe::Pipe;
 use super::{Awaits, HangUp};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno as SocketErrno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::RecvFlags;
+use rustls::ServerConfig;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is read at once, unless one message is longer.
@@ -100,7 +103,7 @@ impl From<SocketErrno> for Over {
 }
 
 pub(super) struct Exchange<'a, S> {
-    socket: &'a S,
+    pipe: Pipe<'a, S>,
     conversation: Conversation,
     incoming: Incoming,
     /// Bytes of the message that is incomplete; 0 where none is.
@@ -120,7 +123,7 @@ pub(super) struct Exchange<'a, S> {
 impl<'a, S: AsFd> Exchange<'a, S> {
     pub(super) fn new(socket: &'a S, conversation: Conversation, ending: &'a ClosingTime) -> Self {
         Self {
-            socket,
+            pipe: Pipe::new(socket, None),
             conversation,
             incoming: Incoming::new(),
             message: 0,
@@ -130,6 +133,15 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             ending,
             last_moment: None,
             begun: sys::monotonic_ns(),
+        }
+    }
+
+    /// Demands TLS of its client, to whom it shows itself so.
+    pub(super) fn with_tls(self, config: Arc<ServerConfig>) -> Self {
+        Self {
+            pipe: Pipe::new(self.pipe.socket(), Some(config)),
+            conversation: self.conversation.with_tls(),
+            ..self
         }
     }
 
@@ -178,15 +190,26 @@ impl<'a, S: AsFd> Exchange<'a, S> {
     /// Sends what the socket takes at once.
     fn send(&mut self) -> Result<(), Over> {
         while !self.conversation.answer().is_empty() {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match send(self.socket, self.conversation.answer(), flags) {
+            match self.pipe.send(self.conversation.answer()) {
                 Ok(bytes) => self.conversation.sent(bytes),
                 Err(SocketErrno::AGAIN) => return Ok(()),
                 Err(SocketErrno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        if self.conversation.hides() {
+            self.pipe.hide()?;
+            self.conversation.hidden();
+        }
+        match self.pipe.flush() {
+            Ok(()) | Err(SocketErrno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether something waits to be sent.
+    fn has_answers(&self) -> bool {
+        !self.conversation.answer().is_empty() || self.pipe.is_pending()
     }
 
     /// Waits until there is something to do, and reads what has come.
@@ -194,7 +217,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         if self.is_late() {
             return Err(Over::Ended);
         }
-        let answers = !self.conversation.answer().is_empty();
+        let answers = self.has_answers();
         // A client that is read from when its answers wait would be read from for ever.
         if self.full && !answers && self.conversation.lane().held() == 0 {
             return Ok(());
@@ -226,9 +249,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
     /// Reads what has come, and whether anything has.
     fn read(&mut self, flags: RecvFlags) -> Result<bool, Over> {
         let room = self.incoming.room(self.message);
-        match recv(self.socket, &mut room[..], flags) {
-            Ok((0, _)) => Err(Over::Ended),
-            Ok((bytes, _)) => {
+        match self.pipe.recv(room, flags) {
+            Ok(0) => Err(Over::Ended),
+            Ok(bytes) => {
                 self.incoming.end += bytes;
                 Ok(true)
             }
@@ -249,12 +272,16 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Whether there is something to read, after waiting for that, for room to send, or for a
     /// request that ends.
-    fn ready(&self, answers: bool) -> Result<bool, Over> {
+    fn ready(&mut self, answers: bool) -> Result<bool, Over> {
         let mut wanted = PollFlags::empty();
         wanted.set(PollFlags::IN, !self.full);
         wanted.set(PollFlags::OUT, answers);
+        if !self.full && self.pipe.has_more() {
+            return Ok(true);
+        }
         let now = sys::monotonic_ns();
-        let mut until = self.conversation.lane().due();
+        let rest = self.conversation.rest();
+        let mut until = rest.map(|rest| now.saturating_add(rest));
         if self.conversation.negotiates() {
             let end = self.begun + PATIENCE_NS;
             if now >= end {
@@ -264,15 +291,15 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         }
         let until = until.into_iter().chain(self.last_moment).min();
         let limit = until.map(|until| span(until.saturating_sub(now)));
-        let lane = self.conversation.lane();
-        let waker = lane.waker().unwrap_or(self.socket.as_fd());
+        let (lane, socket) = (self.conversation.lane(), self.pipe.socket());
+        let waker = lane.waker().unwrap_or(socket.as_fd());
         // Whoever knows of the end is not woken by it again.
         let ending = match self.last_moment {
             None => PollFd::new(&self.ending.waker, PollFlags::IN),
-            Some(_) => PollFd::new(self.socket, PollFlags::empty()),
+            Some(_) => PollFd::new(socket, PollFlags::empty()),
         };
         let mut entries = [
-            PollFd::new(self.socket, wanted),
+            PollFd::new(socket, wanted),
             ending,
             PollFd::from_borrowed_fd(waker, PollFlags::IN),
         ];
@@ -296,15 +323,16 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Sends what is still to be sent, unless the client takes it too slowly.
     fn farewell(mut self) {
+        self.pipe.take_leave();
         let end = self
             .last_moment
             .unwrap_or_else(|| sys::monotonic_ns() + FAREWELL_NS);
         loop {
             let left = end.saturating_sub(sys::monotonic_ns());
-            if self.send().is_err() || self.conversation.answer().is_empty() || left == 0 {
+            if self.send().is_err() || !self.has_answers() || left == 0 {
                 return;
             }
-            let mut entries = [PollFd::new(self.socket, PollFlags::OUT)];
+            let mut entries = [PollFd::new(self.pipe.socket(), PollFlags::OUT)];
             let _told_by_the_next_attempt = poll(&mut entries, Some(&span(left)));
         }
     }

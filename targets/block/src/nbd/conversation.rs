@@ -1,6 +1,8 @@
 //! One client's conversation, from bytes to bytes: it knows no socket.
 
-use super::negotiation::{ALLOCATION_ID, Negotiated, Negotiation, Terms};
+mod extents;
+
+use super::negotiation::{Negotiated, Negotiation, Secrecy, Terms};
 use super::reply_queue::ReplyQueue;
 use super::wire::{
     CHUNK_BYTES, GREETING, MOST_PAYLOAD, REQUEST_BYTES, SIMPLE_REPLY_BYTES, WireRequest, chunk,
@@ -18,8 +20,6 @@ const DEPTH: u16 = 256;
 const HELD_BYTES: usize = 64 << 20;
 /// While so much waits to be sent, no more is done.
 const WAITING_BYTES: usize = 4 << 20;
-/// Most extents that are told at once.
-const EXTENTS: usize = 1024;
 
 /// A request that is held.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,8 @@ pub struct Conversation {
     lane: Lane,
     /// `None` once requests may come.
     negotiation: Option<Negotiation>,
+    /// TLS follows what is to be sent.
+    hides: bool,
     terms: Terms,
     waiting: Vec<Waiting>,
     free: Vec<u16>,
@@ -54,7 +56,8 @@ impl Conversation {
         Self {
             export: export.to_owned(),
             lane: device.lane(DEPTH),
-            negotiation: Some(Negotiation::new()),
+            negotiation: Some(Negotiation::new(Secrecy::Impossible)),
+            hides: false,
             terms: Terms::default(),
             waiting: vec![Waiting::default(); usize::from(DEPTH)],
             free: (0..DEPTH).collect(),
@@ -65,6 +68,25 @@ impl Conversation {
         }
     }
 
+    /// Demands TLS before anything is said of the export.
+    #[must_use]
+    pub fn with_tls(self) -> Self {
+        Self {
+            negotiation: Some(Negotiation::new(Secrecy::Demanded)),
+            ..self
+        }
+    }
+
+    /// Whether TLS begins once all that is to be sent has been.
+    pub fn hides(&self) -> bool {
+        self.hides
+    }
+
+    /// TLS has begun.
+    pub(super) fn hidden(&mut self) {
+        self.hides = false;
+    }
+
     /// Whether nothing was asked for yet.
     pub(super) fn negotiates(&self) -> bool {
         self.negotiation.is_some()
@@ -72,6 +94,11 @@ impl Conversation {
 
     pub(super) fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    /// As [`Lane::rest`].
+    pub(super) fn rest(&mut self) -> Option<u64> {
+        self.lane.rest()
     }
 
     /// Bytes that are to be sent.
@@ -90,12 +117,21 @@ impl Conversation {
     /// # Errors
     /// The conversation is over; what is to be sent still is.
     pub fn step(&mut self, input: &[u8]) -> Result<Result<usize, Awaits>, HangUp> {
+        if self.hides {
+            // What came with the question was not enciphered, and is nobody's: whoever stands
+            // between client and server could have put it there.
+            return Err(HangUp::Broken);
+        }
         if let Some(negotiation) = &mut self.negotiation {
             let device = Arc::clone(self.lane.device());
             let step = negotiation.step(input, &device, &self.export, &mut self.out)?;
             return Ok(match step {
                 Err(need) => Err(need),
                 Ok(Negotiated::Goes(bytes)) => Ok(bytes),
+                Ok(Negotiated::Hides(bytes)) => {
+                    self.hides = true;
+                    Ok(bytes)
+                }
                 Ok(Negotiated::Ends(bytes, terms)) => {
                     self.negotiation = None;
                     self.terms = terms;
@@ -266,45 +302,6 @@ impl Conversation {
             Submitted::Held => {
                 self.hold(wire, false);
             }
-        }
-    }
-
-    /// Which pieces of an extent have room.
-    fn block_status(&mut self, wire: &WireRequest) {
-        const HOLE_THAT_READS_AS_ZEROS: u32 = 3;
-        let device = Arc::clone(self.lane.device());
-        let end = wire.offset.checked_add(u64::from(wire.length));
-        let Some(end) = end.filter(|end| *end <= device.size() && wire.length > 0) else {
-            return self.end(wire.cookie, Err(Errno::EINVAL));
-        };
-        if !self.terms.allocation || wire.flags & !flag::ONE_EXTENT != 0 {
-            return self.end(wire.cookie, Err(Errno::EINVAL));
-        }
-        let most = if wire.flags & flag::ONE_EXTENT != 0 {
-            1
-        } else {
-            EXTENTS
-        };
-        let mut told = Vec::new();
-        let mut at = wire.offset;
-        while at < end && told.len() < most {
-            let (to, has_room) = device.allocated(at, end);
-            let length = u32::try_from(to - at).expect("the whole extent fits");
-            let state = if has_room {
-                0
-            } else {
-                HOLE_THAT_READS_AS_ZEROS
-            };
-            told.push((length, state));
-            at = to;
-        }
-        let bytes = 4 + u32::try_from(told.len() * 8).expect("there are not many");
-        self.out
-            .push(&last_chunk(chunk::BLOCK_STATUS, wire.cookie, bytes));
-        self.out.push(&ALLOCATION_ID.to_be_bytes());
-        for (length, state) in told {
-            self.out.push(&length.to_be_bytes());
-            self.out.push(&state.to_be_bytes());
         }
     }
 

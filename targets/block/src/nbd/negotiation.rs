@@ -22,11 +22,22 @@ pub(super) struct Terms {
     pub(super) allocation: bool,
 }
 
+/// Whether others can read what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Secrecy {
+    /// There is no certificate to show.
+    Impossible,
+    /// Nothing is said of an export before TLS has begun.
+    Demanded,
+    Begun,
+}
+
 /// Where a negotiation stands.
 #[derive(Debug)]
 pub(super) struct Negotiation {
     greeted: bool,
     no_zeroes: bool,
+    secrecy: Secrecy,
     terms: Terms,
 }
 
@@ -34,15 +45,18 @@ pub(super) struct Negotiation {
 pub(super) enum Negotiated {
     /// So many bytes were read; more options may follow.
     Goes(usize),
+    /// So many bytes were read; TLS follows the answer.
+    Hides(usize),
     /// So many bytes were read; requests follow.
     Ends(usize, Terms),
 }
 
 impl Negotiation {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(secrecy: Secrecy) -> Self {
         Self {
             greeted: false,
             no_zeroes: false,
+            secrecy,
             terms: Terms::default(),
         }
     }
@@ -79,27 +93,50 @@ impl Negotiation {
         let Some(payload) = input.get(OPTION_BYTES..whole) else {
             return Ok(Err(Awaits::Bytes(whole)));
         };
-        let mut desk = Desk {
+        let desk = Desk {
             device,
             export,
             out,
             asked,
         };
-        match asked {
+        self.answer(desk, payload).map(|answered| {
+            Ok(match answered {
+                Answered::Goes => Negotiated::Goes(whole),
+                Answered::Hides => Negotiated::Hides(whole),
+                Answered::Ends => Negotiated::Ends(whole, self.terms),
+            })
+        })
+    }
+
+    /// Answers one option.
+    fn answer(&mut self, mut desk: Desk<'_>, payload: &[u8]) -> Result<Answered, HangUp> {
+        match desk.asked {
+            option::ABORT => {
+                desk.answer(answer::ACK, &[]);
+                return Err(HangUp::Leave);
+            }
+            option::START_TLS if self.secrecy == Secrecy::Demanded && payload.is_empty() => {
+                desk.answer(answer::ACK, &[]);
+                self.secrecy = Secrecy::Begun;
+                return Ok(Answered::Hides);
+            }
+            option::START_TLS if self.secrecy == Secrecy::Impossible => {
+                desk.answer(answer::UNSUPPORTED, &[b"it has no certificate"]);
+            }
+            option::START_TLS => desk.answer(answer::INVALID, &[]),
+            // It has no answer that refuses.
+            option::EXPORT_NAME if self.secrecy == Secrecy::Demanded => return Err(HangUp::Broken),
+            _ if self.secrecy == Secrecy::Demanded => desk.answer(answer::TLS_REQUIRED, &[]),
             option::EXPORT_NAME => {
                 if !desk.knows(payload) {
                     return Err(HangUp::Broken);
                 }
                 desk.export_name(self.no_zeroes, self.terms);
-                return Ok(Ok(Negotiated::Ends(whole, self.terms)));
-            }
-            option::ABORT => {
-                desk.answer(answer::ACK, &[]);
-                return Err(HangUp::Leave);
+                return Ok(Answered::Ends);
             }
             option::GO | option::INFO => {
-                if desk.describe(payload, self.terms) && asked == option::GO {
-                    return Ok(Ok(Negotiated::Ends(whole, self.terms)));
+                if desk.describe(payload, self.terms) && desk.asked == option::GO {
+                    return Ok(Answered::Ends);
                 }
             }
             option::LIST if payload.is_empty() => desk.list(),
@@ -110,14 +147,21 @@ impl Negotiation {
             option::LIST | option::STRUCTURED_REPLY => desk.answer(answer::INVALID, &[]),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => {
                 let chosen = desk.contexts(payload, self.terms);
-                if asked == option::SET_META_CONTEXT {
+                if desk.asked == option::SET_META_CONTEXT {
                     self.terms.allocation = chosen;
                 }
             }
             _ => desk.answer(answer::UNSUPPORTED, &[]),
         }
-        Ok(Ok(Negotiated::Goes(whole)))
+        Ok(Answered::Goes)
     }
+}
+
+/// What follows an option.
+enum Answered {
+    Goes,
+    Hides,
+    Ends,
 }
 
 /// Where one option is answered.

@@ -5,7 +5,9 @@ use super::conversation::Conversation;
 use crate::device::ServedDevice;
 use crate::setting::held;
 use crate::socket::{OwnSocket, SocketError, bind};
+use house::{ListenError, TlsFiles, server_tls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::ServerConfig;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -15,6 +17,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+/// How long clients may take to go at the end, beyond which theirs is a backing that hangs: each has
+/// a second for its last answers.
+const PATIENCE_NS: u64 = 5_000_000_000;
+const MOMENT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
 
 /// Where a device is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +50,8 @@ pub struct NbdServing {
     pub addresses: Vec<NbdAddress>,
     /// The name by which it can be asked for besides the empty one.
     pub export: String,
+    /// Whoever comes has to speak TLS.
+    pub tls: Option<TlsFiles>,
 }
 
 /// Why a server did not start, or did not go on.
@@ -55,6 +67,12 @@ pub enum NbdError {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    Tls(#[from] ListenError),
+    #[error(
+        "requests of {clients} clients wait for a backing that does not answer; the server ends without them"
+    )]
+    Stuck { clients: usize },
     #[error("connections cannot be waited for")]
     Wait(#[source] io::Error),
 }
@@ -151,6 +169,17 @@ impl Clients {
     fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Client>>> {
         held(&self.open)
     }
+
+    /// Waits until all have gone, but not for ever; how many are left.
+    fn left_after(&self, end: u64) -> usize {
+        loop {
+            let left = self.open().len();
+            if left == 0 || sys::monotonic_ns() >= end {
+                return left;
+            }
+            let _time_is_waited_for = poll(&mut [], Some(&MOMENT));
+        }
+    }
 }
 
 /// A client as long as it is spoken with.
@@ -172,6 +201,8 @@ pub fn serve(
     end: impl AsFd,
     ready: impl FnOnce(&[NbdAddress]),
 ) -> Result<(), NbdError> {
+    let tls = serving.tls.as_ref();
+    let tls = tls.map(|files| server_tls(files, &[])).transpose()?;
     let ending = ClosingTime::new().map_err(|error| NbdError::Wait(error.into()))?;
     let clients = Arc::new(Clients {
         ending,
@@ -192,7 +223,9 @@ pub fn serve(
                 Ok(client) => {
                     number += 1;
                     threads.retain(|thread| !thread.is_finished());
-                    threads.extend(speak(device, &serving.export, &clients, client, number));
+                    let conversation = Conversation::new(device, &serving.export);
+                    let tls = tls.clone();
+                    threads.extend(speak(conversation, tls, &clients, client, number));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // Out of descriptors: somebody has to go before the next can come.
@@ -206,6 +239,10 @@ pub fn serve(
         .open()
         .values()
         .for_each(|client| client.stop_reading());
+    let stuck = clients.left_after(sys::monotonic_ns() + PATIENCE_NS);
+    if stuck > 0 {
+        return Err(NbdError::Stuck { clients: stuck });
+    }
     for thread in threads {
         let _a_panic_was_told_by_its_thread = thread.join();
     }
@@ -230,18 +267,14 @@ fn wait(doors: &[Door], end: &impl AsFd) -> io::Result<bool> {
 
 /// Waits a moment, unless the end comes first.
 fn rest(end: &impl AsFd) {
-    let moment = Timespec {
-        tv_sec: 0,
-        tv_nsec: 20_000_000,
-    };
     let _the_end_is_seen_by_the_next_wait =
-        poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&moment));
+        poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&MOMENT));
 }
 
 /// Speaks with a client in a thread of its own; one that cannot be had is a client that is refused.
 fn speak(
-    device: &Arc<ServedDevice>,
-    export: &str,
+    conversation: Conversation,
+    tls: Option<Arc<ServerConfig>>,
     clients: &Arc<Clients>,
     client: Client,
     number: u64,
@@ -249,9 +282,14 @@ fn speak(
     let client = Arc::new(client);
     clients.open().insert(number, Arc::clone(&client));
     let spoken = Spoken(Arc::clone(clients), number);
-    let conversation = Conversation::new(device, export);
     let thread = std::thread::Builder::new().name("nbd-client".to_owned());
     thread
-        .spawn(move || Exchange::new(&*client, conversation, &spoken.0.ending).run())
+        .spawn(move || {
+            let exchange = Exchange::new(&*client, conversation, &spoken.0.ending);
+            match tls {
+                Some(tls) => exchange.with_tls(tls).run(),
+                None => exchange.run(),
+            }
+        })
         .ok()
 }

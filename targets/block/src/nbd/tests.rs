@@ -223,6 +223,46 @@ fn what_is_no_nbd_ends_the_conversation() {
 }
 
 #[test]
+fn where_tls_is_demanded_nothing_is_said_of_the_export_before_it() {
+    let device = memory(1 << 20);
+    let fresh = || {
+        let mut talk = Talk::with(&device);
+        talk.conversation = talk.conversation.with_tls();
+        talk.say(&3_u32.to_be_bytes()).unwrap();
+        talk
+    };
+    let mut talk = fresh();
+    for asked in [go("disk"), option(3, &[]), option(8, &[]), option(99, &[])] {
+        assert_eq!(answered(&talk.ask(&asked)), [0x8000_0005]);
+    }
+    assert_eq!(answered(&talk.ask(&option(5, &[1]))), [0x8000_0003]);
+    assert_eq!(answered(&talk.ask(&option(5, &[]))), [1]);
+    assert!(talk.conversation.hides());
+    talk.conversation.hidden();
+    assert_eq!(answered(&talk.ask(&option(5, &[]))), [0x8000_0003]);
+    assert_eq!(answered(&talk.ask(&go("disk"))), [3, 3, 1]);
+    assert_eq!(fresh().say(&option(1, b"disk")), Err(HangUp::Broken));
+    assert_eq!(fresh().say(&option(2, &[])), Err(HangUp::Leave));
+}
+
+#[test]
+fn what_comes_in_the_clear_behind_the_question_for_tls_ends_the_conversation() {
+    let mut talk = Talk::with(&memory(1 << 20));
+    talk.conversation = talk.conversation.with_tls();
+    talk.say(&3_u32.to_be_bytes()).unwrap();
+    let both = [option(5, &[]), option(8, &[])].concat();
+    assert_eq!(talk.say(&both), Err(HangUp::Broken));
+}
+
+#[test]
+fn without_a_certificate_tls_is_refused_and_the_client_may_go_on() {
+    let mut talk = Talk::with(&memory(1 << 20));
+    talk.say(&3_u32.to_be_bytes()).unwrap();
+    assert_eq!(answered(&talk.ask(&option(5, &[]))), [0x8000_0001]);
+    assert_eq!(answered(&talk.ask(&go("disk"))), [3, 3, 1]);
+}
+
+#[test]
 fn a_write_that_is_too_long_is_refused_and_what_it_brings_is_passed_over() {
     let mut talk = Talk::ready(&memory(1 << 20), false);
     let length = (32 << 20) + 1;

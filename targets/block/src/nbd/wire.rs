@@ -25,6 +25,7 @@ pub(super) mod option {
     pub(in super::super) const EXPORT_NAME: u32 = 1;
     pub(in super::super) const ABORT: u32 = 2;
     pub(in super::super) const LIST: u32 = 3;
+    pub(in super::super) const START_TLS: u32 = 5;
     pub(in super::super) const INFO: u32 = 6;
     pub(in super::super) const GO: u32 = 7;
     pub(in super::super) const STRUCTURED_REPLY: u32 = 8;
@@ -40,6 +41,7 @@ pub(super) mod answer {
     pub(in super::super) const META_CONTEXT: u32 = 4;
     pub(in super::super) const UNSUPPORTED: u32 = 0x8000_0001;
     pub(in super::super) const INVALID: u32 = 0x8000_0003;
+    pub(in super::super) const TLS_REQUIRED: u32 = 0x8000_0005;
     pub(in super::super) const UNKNOWN: u32 = 0x8000_0006;
 }
 

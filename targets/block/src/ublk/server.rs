@@ -182,3 +182,30 @@ pub(super) fn wait_readable(
     }
     Ok(entries.map(|entry| !entry.revents().is_empty()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_queue_that_fails_or_panics_ends_its_server_and_never_stops_in_silence() {
+        fn refused() -> io::Result<()> {
+            Err(io::Error::other("the driver refuses tag 3"))
+        }
+        fn panics() -> io::Result<()> {
+            panic!("a queue that panics")
+        }
+        for fails in [refused as fn() -> io::Result<()>, panics] {
+            let (ended, ends) = channel();
+            // The other queue goes on as long as its server does.
+            let (_lives, life) = channel::<()>();
+            let serves = move || life.recv().map_err(io::Error::other);
+            start(0, vec![0], serves, &ended).unwrap();
+            start(1, vec![0], fails, &ended).unwrap();
+            drop(ended);
+            let why = wait_for_all(&ends).unwrap_err();
+            assert!(matches!(why, UblkError::Queue { queue: 1, .. }), "{why}");
+        }
+    }
+}

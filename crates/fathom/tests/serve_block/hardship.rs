@@ -1,0 +1,249 @@
+//! Clients that die, sizes that cannot be, memory and room that run out, and an end while requests
+//! are under way.
+
+use crate::served::Served;
+use crate::tell;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+
+/// A client that says what it likes.
+struct Raw(UnixStream);
+
+impl Raw {
+    fn connect(served: &Served) -> Self {
+        let uri = served.uri();
+        let (_, path) = uri.split_once("socket=").unwrap();
+        let mut stream = UnixStream::connect(path).unwrap();
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting).unwrap();
+        stream
+            .write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0")
+            .unwrap();
+        let mut export = [0; 10];
+        stream.read_exact(&mut export).unwrap();
+        Self(stream)
+    }
+
+    fn ask(&mut self, command: u16, offset: u64, length: u32) {
+        let head = [
+            &0x2560_9513_u32.to_be_bytes()[..],
+            &[0; 2],
+            &command.to_be_bytes(),
+            &[0; 8],
+            &offset.to_be_bytes(),
+            &length.to_be_bytes(),
+        ];
+        self.0.write_all(&head.concat()).unwrap();
+    }
+
+    /// The error of the next simple reply, without its data.
+    fn error(&mut self) -> u32 {
+        let mut reply = [0; 16];
+        self.0.read_exact(&mut reply).unwrap();
+        u32::from_be_bytes(reply[4..8].try_into().unwrap())
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> u32 {
+        self.ask(WRITE, offset, u32::try_from(bytes.len()).unwrap());
+        self.0.write_all(bytes).unwrap();
+        self.error()
+    }
+
+    fn read(&mut self, offset: u64, length: u32) -> Result<Vec<u8>, u32> {
+        self.ask(READ, offset, length);
+        match self.error() {
+            0 => {
+                let mut bytes = vec![0; length as usize];
+                self.0.read_exact(&mut bytes).unwrap();
+                Ok(bytes)
+            }
+            error => Err(error),
+        }
+    }
+}
+
+/// Waits until the device says such a thing of itself.
+fn until_seen(control: &str, wanted: impl Fn(&serde_json::Value) -> bool) {
+    for _ in 0..2000 {
+        let seen = serde_json::from_str(&tell(control, "seen")).unwrap();
+        if wanted(&seen) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+    panic!("{}", tell(control, "seen"));
+}
+
+#[test]
+fn a_client_that_dies_in_the_middle_of_a_request_is_missed_by_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let control = dir.path().join("control").to_str().unwrap().to_owned();
+    let served = Served::start(&["--size", "1m", "--control", &control]);
+    let mut lives = Raw::connect(&served);
+    assert_eq!(lives.write(4096, &[7; 4096]), 0);
+    // Within a head, within the data of a write, and before the data of a read is taken.
+    let mut within_head = Raw::connect(&served);
+    within_head
+        .0
+        .write_all(&0x2560_9513_u32.to_be_bytes())
+        .unwrap();
+    let mut within_data = Raw::connect(&served);
+    within_data.ask(WRITE, 4096, 4096);
+    within_data.0.write_all(&[9; 2048]).unwrap();
+    let mut without_its_answer = Raw::connect(&served);
+    (0..32).for_each(|_| without_its_answer.ask(READ, 0, 1 << 20));
+    drop((within_head, within_data, without_its_answer));
+    // And while what it asked for is held.
+    tell(&control, "misbehave hang=100%");
+    let mut held = Raw::connect(&served);
+    held.ask(READ, 0, 512);
+    until_seen(&control, |seen| seen["requests_in_flight"] == 1);
+    drop(held);
+    until_seen(&control, |seen| seen["requests_in_flight"] == 0);
+    tell(&control, "misbehave none");
+    let found = lives.read(4096, 4096).unwrap();
+    assert!(found == [7; 4096], "half a write was done");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn the_end_does_not_wait_for_requests_that_hang_and_they_are_told() {
+    const ESHUTDOWN: u32 = 108;
+    let served = Served::start(&["--size", "1m", "--misbehave", "write.hang=100%"]);
+    let socket = served.uri().split_once("socket=").unwrap().1.to_owned();
+    let mut client = Raw::connect(&served);
+    client.ask(WRITE, 0, 512);
+    client.0.write_all(&[1; 512]).unwrap();
+    // What came before it has been answered, so that it has come.
+    assert_eq!(client.read(0, 512).map(|bytes| bytes.len()), Ok(512));
+    assert_eq!(served.end(), Some(0));
+    assert_eq!(client.error(), ESHUTDOWN);
+    assert!(
+        !std::path::Path::new(&socket).exists(),
+        "the socket is left"
+    );
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused_before_anything_is_made() {
+    for (words, why) in [
+        (&["--size", "1000", "--block-size", "512"][..], "1000"),
+        (&["--size", "0"], "above 0"),
+        (&["--size", "1m", "--block-size", "513"], "power of two"),
+        (&["--size", "1m", "--block-size", "128k"], "power of two"),
+        (&["--size", "7000000t"], "--size"),
+        (&["--size", "99999999t"], "--size"),
+        (&["--size=-1"], "--size"),
+        (&[], "--size"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let said = Served::refused(&[words, &["--unix", socket.to_str().unwrap()]].concat());
+        assert!(said.contains(why), "{words:?}: {said}");
+        assert!(!socket.exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_no_multiple_of_the_block_is_refused_and_the_client_goes_on() {
+    const EINVAL: u32 = 22;
+    let served = Served::start(&["--size", "1m", "--block-size", "4k"]);
+    let mut client = Raw::connect(&served);
+    assert_eq!(client.write(0, &[1; 512]), EINVAL);
+    assert_eq!(client.read(512, 4096), Err(EINVAL));
+    assert_eq!(client.read((1 << 20) - 4096, 8192), Err(EINVAL));
+    assert_eq!(client.write(4096, &[2; 4096]), 0);
+    assert_eq!(client.read(4096, 4096), Ok(vec![2; 4096]));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+#[ignore = "needs root and mount(8) of tmpfs"]
+fn privileged_where_room_runs_out_writes_are_refused_and_nothing_else() {
+    const ENOSPC: u32 = 28;
+    let dir = tempfile::tempdir().unwrap();
+    let small = dir.path().to_str().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=2m", "tmp", small])
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: needs mount(8) of tmpfs");
+        return;
+    }
+    let _unmounted = Unmount(small.to_owned());
+    let file = dir.path().join("disk");
+    let served = Served::start(&["--size", "16m", "--file", file.to_str().unwrap()]);
+    let mut client = Raw::connect(&served);
+    let piece = vec![5; 1 << 20];
+    assert_eq!(client.write(0, &piece), 0);
+    let later: Vec<u32> = (1..4).map(|at| client.write(at << 20, &piece)).collect();
+    assert_eq!(later[1..], [ENOSPC; 2]);
+    assert!(client.read(0, 1 << 20).unwrap() == piece);
+    // What is given back can be written.
+    client.ask(4, 0, 1 << 20);
+    assert_eq!(client.error(), 0);
+    assert_eq!(client.write(8 << 20, &piece), 0);
+    assert!(client.read(8 << 20, 1 << 20).unwrap() == piece);
+    assert_eq!(served.end(), Some(0));
+}
+
+/// A file behind which is a device whose reads hang, so that a server of that file hangs in its
+/// backing.
+#[test]
+#[ignore = "needs root and nbdfuse"]
+fn privileged_a_backing_that_hangs_does_not_hold_up_the_end() {
+    if Command::new("nbdfuse").arg("--version").output().is_err() {
+        println!("SKIPPED: needs nbdfuse");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (below, control, disk) = (path("below"), path("control"), path("disk"));
+    let hangs = Served::start(&["--size", "1m", "--unix", &below, "--control", &control]);
+    std::fs::write(&disk, "").unwrap();
+    let fuse = Command::new("nbdfuse")
+        .args([&disk, "--unix", &below])
+        .spawn();
+    let mut fuse = fuse.unwrap();
+    let unmounted = Unmount(disk.clone());
+    while std::fs::metadata(&disk).unwrap().len() == 0 {
+        std::thread::yield_now();
+    }
+    let served = Served::start(&["--file", &disk, "--read-only"]);
+    let mut client = Raw::connect(&served);
+    assert_eq!(client.read(0, 512), Ok(vec![0; 512]));
+    tell(&control, "misbehave read.hang=100%");
+    client.ask(READ, 512 << 10, 4096);
+    until_seen(&control, |seen| seen["requests_in_flight"] == 1);
+    let pid = served.pid().to_string();
+    let told = Command::new("kill").arg(&pid).status();
+    assert!(told.unwrap().success());
+    // The kernel keeps the thread that hangs, and the number of the process with it, until the
+    // backing answers: what has ended is its first thread.
+    let ended = || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .unwrap()
+            .contains(") Z ")
+    };
+    while !ended() {
+        std::thread::yield_now();
+    }
+    tell(&control, "release");
+    assert_eq!(served.end(), Some(1));
+    drop(unmounted);
+    fuse.wait().unwrap();
+    assert_eq!(hangs.end(), Some(0));
+}
+
+/// Whatever came of the test, nothing stays mounted.
+struct Unmount(String);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        let _it_goes_with_its_last_user = Command::new("umount").args(["-l", &self.0]).status();
+    }
+}

@@ -1,0 +1,215 @@
+//! The device over TLS, with our own engine and with other people's clients and servers.
+
+use crate::served::Served;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory as libnbd and nbdkit want it: an authority, and a certificate of `localhost` and
+/// 127.0.0.1.
+struct Certificates(tempfile::TempDir);
+
+impl Certificates {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
+        for (name, as_name) in [
+            ("ca.pem", "ca-cert.pem"),
+            ("cert.pem", "server-cert.pem"),
+            ("key.pem", "server-key.pem"),
+        ] {
+            std::fs::copy(from.join(name), dir.path().join(as_name)).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn serve(&self, words: &[&str]) -> Served {
+        let (certificate, key) = (self.file("server-cert.pem"), self.file("server-key.pem"));
+        let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+        Served::start(&[&tls[..], words].concat())
+    }
+
+    /// An address with whom to believe.
+    fn believing(&self, uri: &str) -> String {
+        let before = if uri.contains('?') { '&' } else { '?' };
+        let directory = self.0.path().display();
+        format!("{uri}{before}tls-certificates={directory}")
+    }
+}
+
+fn run(target: &str, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["run", target, "--allow-destroy", target, "--no-live"])
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+/// Writes all of it at some depth, reads it back, and finds what was written.
+fn is_verified(target: &str, block: &str) {
+    let output = run(
+        target,
+        &[
+            "--write-percent",
+            "100",
+            "--random",
+            "--queue-depth",
+            "16",
+            "--block-size",
+            block,
+            "--verify",
+            "--verify-when",
+            "passes",
+            "--duration",
+            "0s",
+        ],
+    );
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("Failures: 0, Success: 100.00%"),
+        "{target} {block}: {said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// What is said of a run that does not begin.
+fn refused(target: &str) -> String {
+    let output = run(target, &["--duration", "1s"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("SKIPPED: needs {tool}");
+    }
+    found
+}
+
+#[test]
+fn what_our_engine_writes_over_tls_is_verified() {
+    let certificates = Certificates::new();
+    let served = certificates.serve(&["--size", "16m", "--tcp", "127.0.0.1:0"]);
+    let uris: Vec<String> = served.uris().to_vec();
+    assert!(uris[0].starts_with("nbds+unix:///") && uris[1].starts_with("nbds://127.0.0.1:"));
+    for uri in &uris {
+        for block in ["4k", "1m"] {
+            is_verified(&certificates.believing(uri), block);
+        }
+    }
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn whoever_is_not_believed_or_speaks_in_the_clear_is_told_so() {
+    let certificates = Certificates::new();
+    let served = certificates.serve(&["--size", "1m", "--tcp", "127.0.0.1:0"]);
+    let [unix, tcp] = served.uris() else {
+        panic!("{:?}", served.uris())
+    };
+    let in_the_clear = refused(&unix.replace("nbds", "nbd"));
+    assert!(in_the_clear.contains("requires TLS"), "{in_the_clear}");
+    let stranger = refused(tcp);
+    assert!(stranger.contains("UnknownIssuer"), "{stranger}");
+    let other = certificates.believing(tcp) + "&tls-hostname=disk.example";
+    let another = refused(&other);
+    assert!(another.contains("not valid for name"), "{another}");
+    let nowhere = refused(&format!("{tcp}?tls-certificates=/nowhere"));
+    assert!(nowhere.contains("/nowhere/ca-cert.pem"), "{nowhere}");
+    is_verified(&format!("{tcp}?tls-verify-peer=0"), "4k");
+    assert_eq!(served.end(), Some(0));
+    let plain = Served::start(&["--size", "1m"]);
+    let without = refused(&certificates.believing(&plain.uri().replace("nbd+", "nbds+")));
+    assert!(without.contains("has no TLS"), "{without}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_named_before_anybody_comes() {
+    let certificates = Certificates::new();
+    let key = certificates.file("server-key.pem");
+    let said = Served::refused(&[
+        "--size",
+        "1m",
+        "--unix",
+        "/nowhere/s",
+        "--tls-cert",
+        &key,
+        "--tls-key",
+        &key,
+    ]);
+    assert!(said.contains("server-key.pem"), "{said}");
+    let said = Served::refused(&["--size", "1m", "--unix", "/nowhere/s", "--tls-cert", &key]);
+    assert!(said.contains("--tls-key"), "{said}");
+}
+
+#[test]
+fn clients_of_libnbd_speak_tls_with_the_device() {
+    if !has("nbdinfo") || !has("nbdcopy") {
+        return;
+    }
+    let certificates = Certificates::new();
+    let served = certificates.serve(&["--size", "16m", "--tcp", "127.0.0.1:0"]);
+    let tcp = served.uris()[1].replace("127.0.0.1", "localhost");
+    let uri = certificates.believing(&tcp);
+    let info = Command::new("nbdinfo").arg(&uri).output().unwrap();
+    let said = String::from_utf8_lossy(&info.stdout);
+    assert!(
+        info.status.success() && said.contains("with TLS") && said.contains("16777216"),
+        "{info:?}"
+    );
+    let file = |name: &str| PathBuf::from(certificates.file(name));
+    let bytes: Vec<u8> = (0..16_u32 << 20)
+        .map(|at| (at.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0])
+        .collect();
+    std::fs::write(file("there"), &bytes).unwrap();
+    for (from, to) in [
+        (certificates.file("there"), uri.clone()),
+        (uri.clone(), certificates.file("back")),
+    ] {
+        let copied = Command::new("nbdcopy").args([&from, &to]).output().unwrap();
+        assert!(copied.status.success(), "{from} {to}: {copied:?}");
+    }
+    assert!(std::fs::read(file("back")).unwrap() == bytes);
+    let clear = Command::new("nbdinfo")
+        .arg(tcp.replace("nbds", "nbd"))
+        .output();
+    assert!(
+        !clear.unwrap().status.success(),
+        "in the clear nothing is told"
+    );
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn our_engine_speaks_tls_with_nbdkit() {
+    if !has("nbdkit") {
+        return;
+    }
+    let certificates = Certificates::new();
+    let (socket, pid) = (certificates.file("s"), certificates.file("pid"));
+    let directory = format!("--tls-certificates={}", certificates.0.path().display());
+    let started = Command::new("nbdkit")
+        .args([
+            "--unix",
+            &socket,
+            "--pidfile",
+            &pid,
+            "--tls=require",
+            &directory,
+        ])
+        .args(["memory", "16m"])
+        .output()
+        .unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let uri = format!("nbds+unix:///?socket={socket}");
+    for block in ["4k", "1m"] {
+        is_verified(&certificates.believing(&uri), block);
+    }
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let ended = Command::new("kill").arg(pid.trim()).status().unwrap();
+    assert!(ended.success());
+}
