@@ -17,6 +17,7 @@ mod sides;
 mod verified;
 
 use block::{Misbehaviour, VOCABULARY};
+use log::Asked;
 use sides::Device;
 use std::path::Path;
 
@@ -26,23 +27,32 @@ fn fathom() -> &'static Path {
 
 #[test]
 fn what_is_reported_of_every_law_is_what_was_injected_and_never_less() {
-    for model in [
+    let writes = &["--write-percent", "100"][..];
+    let kinds = [(Asked::Read, &[][..]), (Asked::Write, writes)];
+    let models = [
         "200us",
         "normal:300us:50us",
         "lognormal:200us:0.5",
         "uniform:100us:500us",
         "exponential:200us",
         "mix:90%:100us:10%:1ms",
-    ] {
+    ];
+    let runs = kinds
+        .iter()
+        .flat_map(|kind| models.map(|model| (model, *kind)));
+    for (model, (asked, words)) in runs {
         let spec = format!("latency={model},seed=7");
         let law = Misbehaviour::parse(&spec, &VOCABULARY).unwrap();
         let mut device = Device::serve(fathom(), "16m", Some(&spec)).unwrap();
-        device.run(&["--random", "--total-bytes", "4m"]).unwrap();
+        let random = ["--random", "--total-bytes", "4m"];
+        device.run(&[&random[..], words].concat()).unwrap();
         let sides = device.end().unwrap();
         assert_eq!(sides.disagreements(), [""; 0], "{model}");
-        let found = latency::calibrated(Some(&law), &sides).unwrap();
+        let found = latency::calibrated(asked, Some(&law), &sides).unwrap();
         assert_eq!(found.contradictions(), [""; 0], "{model}");
         assert_eq!(sides.entries.len(), 1024, "{model}");
+        assert!((0.0..=1.0).contains(&found.exact), "{model}");
+        assert!(found.late[0] <= found.late[1], "{model}");
         assert!(
             found
                 .percentiles
@@ -56,9 +66,9 @@ fn what_is_reported_of_every_law_is_what_was_injected_and_never_less() {
 fn a_law_below_what_a_request_takes_here_anyway_is_refused() {
     let mut device = Device::serve(fathom(), "16m", None).unwrap();
     device.run(&["--random", "--total-bytes", "1m"]).unwrap();
-    let floor = latency::calibrated(None, &device.end().unwrap()).unwrap();
+    let floor = latency::calibrated(Asked::Read, None, &device.end().unwrap()).unwrap();
     let law = Misbehaviour::parse("latency=1ns", &VOCABULARY).unwrap();
-    assert!(latency::below_the_floor(&law, &floor).is_some());
+    assert!(latency::below_the_floor(Asked::Read, &law, &floor).is_some());
 }
 
 #[test]

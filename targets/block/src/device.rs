@@ -3,6 +3,7 @@
 use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::lane::Lane;
 use crate::log::{DeviceLog, LogEnd, LogEntry, Treated};
+use crate::lookout::Lookouts;
 use crate::orders::OrdersFile;
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use crate::setting::{StandingOrders, held};
@@ -43,6 +44,7 @@ pub struct ServedDevice {
     /// How often requests that hang were let go, and how often the power was lost.
     pub(crate) releases: AtomicU32,
     pub(crate) crashes: AtomicU32,
+    pub(crate) lookouts: Lookouts,
     wakers: Mutex<Vec<Weak<OwnedFd>>>,
     started: u64,
     clock: fn() -> u64,
@@ -64,6 +66,7 @@ impl ServedDevice {
             generation: AtomicU32::new(0),
             releases: AtomicU32::new(0),
             crashes: AtomicU32::new(0),
+            lookouts: Lookouts::default(),
             wakers: Mutex::default(),
             started: sys::monotonic_ns(),
             clock: sys::monotonic_ns,

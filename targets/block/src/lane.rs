@@ -2,6 +2,7 @@
 
 use crate::device::ServedDevice;
 use crate::log::{LogEntry, Treated};
+use crate::lookout::Lookout;
 use crate::mischief;
 use crate::request::{BlockRequest, Buffer, DeviceResult, Errno};
 use crate::setting::StandingOrders;
@@ -10,6 +11,10 @@ use std::collections::BinaryHeap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// A thread that looks and has no longer to wait than this does nothing else meanwhile: each look
+/// at whoever may come takes a microsecond.
+const NEAR_NS: u64 = 5_000;
 
 /// What became of a request that was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,7 @@ pub struct Lane {
     entries: Vec<LogEntry>,
     releases: u32,
     crashes: u32,
+    lookout: Lookout,
 }
 
 impl Lane {
@@ -55,6 +61,7 @@ impl Lane {
             entries: vec![nothing; usize::from(depth)],
             releases: device.releases.load(Ordering::Acquire),
             crashes: device.crashes.load(Ordering::Acquire),
+            lookout: Lookout::default(),
             device,
         }
     }
@@ -127,6 +134,13 @@ impl Lane {
         if self.held() == 0 {
             return;
         }
+        self.reap_held(out);
+        if self.held.is_empty() {
+            self.lookout.leave(&self.device.lookouts);
+        }
+    }
+
+    fn reap_held(&mut self, out: &mut Vec<Reaped>) {
         if let Some(waker) = &self.waker {
             let _nothing_may_be_there = rustix::io::read(waker, &mut [0; 8]);
         }
@@ -142,8 +156,12 @@ impl Lane {
             let hung = std::mem::take(&mut self.hung);
             hung.into_iter().for_each(|tag| self.end(tag, out));
         }
-        let now = self.device.now();
+        let mut now = self.device.now();
         while let Some(Reverse((due, _, tag))) = self.held.peek().copied() {
+            while due > now && due - now < NEAR_NS && self.lookout.looks() {
+                std::hint::spin_loop();
+                now = self.device.now();
+            }
             if due > now {
                 return;
             }
@@ -185,6 +203,18 @@ impl Lane {
         self.held.peek().map(|Reverse((due, _, _))| *due)
     }
 
+    /// How many nanoseconds its thread may sleep before it reaps, if nobody comes: 0 where it looks
+    /// whether the moment is there, `None` where no moment is waited for.
+    pub fn rest(&mut self) -> Option<u64> {
+        let (due, places) = (self.due(), &self.device.lookouts);
+        let Some(due) = due else {
+            self.lookout.leave(places);
+            return None;
+        };
+        let left = due.saturating_sub(self.device.now());
+        Some(self.lookout.rest(places, left))
+    }
+
     /// Requests that are held.
     pub fn held(&self) -> usize {
         self.held.len() + self.hung.len()
@@ -195,6 +225,7 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         self.abandon(&mut Vec::new());
+        self.lookout.leave(&self.device.lookouts);
     }
 }
 

@@ -16,6 +16,7 @@ mod device;
 mod journal;
 mod lane;
 mod log;
+mod lookout;
 mod mischief;
 pub mod nbd;
 mod orders;

@@ -30,6 +30,10 @@ pub(crate) struct Calibrated {
     pub(crate) percentiles: Vec<Percentile>,
     /// Requests that ended before their time.
     pub(crate) early: usize,
+    /// By how much requests ended after their time, in nanoseconds: the median and p99.
+    pub(crate) late: [u64; 2],
+    /// The share of requests that ended within 1 % of what was drawn for them.
+    pub(crate) exact: f64,
 }
 
 /// The value below or at which the share of all sorted values lies.
@@ -44,32 +48,37 @@ fn order_statistic(sorted: &[u64], share: f64) -> u64 {
     sorted[rank.clamp(1, sorted.len()) - 1]
 }
 
-fn sorted(entries: &[Entry], of: impl Fn(&Entry) -> u64) -> Vec<u64> {
-    let reads = entries.iter().filter(|entry| entry.asked == Asked::Read);
-    let mut values: Vec<u64> = reads.map(of).collect();
+fn sorted(entries: &[Entry], asked: Asked, of: impl Fn(&Entry) -> u64) -> Vec<u64> {
+    let entries = entries.iter().filter(|entry| entry.asked == asked);
+    let mut values: Vec<u64> = entries.map(of).collect();
     values.sort_unstable();
     values
 }
 
-/// Lays the sides of a run of reads beside the law that was injected; without a law, beside none.
+/// Lays the sides of a run of one kind of operation beside the law that was injected; without a
+/// law, beside none.
 ///
 /// # Errors
-/// A side has no reads.
-pub(crate) fn calibrated(law: Option<&Misbehaviour>, sides: &Sides) -> Result<Calibrated, String> {
-    let drawn = sorted(&sides.entries, |entry| entry.delay);
-    let logged = sorted(&sides.entries, Entry::took);
+/// A side has none of them.
+pub(crate) fn calibrated(
+    asked: Asked,
+    law: Option<&Misbehaviour>,
+    sides: &Sides,
+) -> Result<Calibrated, String> {
+    let (kind, none) = (asked.name(), || format!("a side has no {}s", asked.name()));
+    let drawn = sorted(&sides.entries, asked, |entry| entry.delay);
+    let logged = sorted(&sides.entries, asked, Entry::took);
     if logged.is_empty() {
-        return Err("the log has no reads".to_owned());
+        return Err(none());
     }
     let quantile = |share: f64| {
-        let law = law.and_then(|law| law.latency("read"));
+        let law = law.and_then(|law| law.latency(kind));
         law.map_or(0, |law| law.quantile(share).0)
     };
     let of = |side: &record::Measurements, share: f64| {
-        let reads = side
-            .kind("read")
-            .and_then(|reads| reads.latency.quantile(share));
-        reads.ok_or_else(|| "a side has no reads".to_owned())
+        let measured = side.kind(kind);
+        let found = measured.and_then(|measured| measured.latency.quantile(share));
+        found.ok_or_else(none)
     };
     let percentiles = SHARES.map(|share| {
         #[allow(clippy::cast_precision_loss, reason = "some thousand requests")]
@@ -87,7 +96,12 @@ pub(crate) fn calibrated(law: Option<&Misbehaviour>, sides: &Sides) -> Result<Ca
             reported: of(&sides.client, share)?,
         })
     });
+    let late = sorted(&sides.entries, asked, Entry::late);
+    let own = || sides.entries.iter().filter(|entry| entry.asked == asked);
+    let exact = own().filter(|entry| entry.late() <= entry.delay / 100);
     Ok(Calibrated {
+        late: [0.5, 0.99].map(|share| order_statistic(&late, share)),
+        exact: lossy(exact.count() as u64) / lossy(own().count() as u64),
         percentiles: percentiles.into_iter().collect::<Result<_, String>>()?,
         early: sides
             .entries
@@ -145,8 +159,14 @@ pub(crate) fn lossy(ns: u64) -> f64 {
 
 /// Why a law cannot be calibrated on a machine whose device without any delay has these
 /// percentiles; `None` where it can.
-pub(crate) fn below_the_floor(law: &Misbehaviour, floor: &Calibrated) -> Option<String> {
-    let median = law.latency("read").map_or(0, |law| law.quantile(0.5).0);
+pub(crate) fn below_the_floor(
+    asked: Asked,
+    law: &Misbehaviour,
+    floor: &Calibrated,
+) -> Option<String> {
+    let median = law
+        .latency(asked.name())
+        .map_or(0, |law| law.quantile(0.5).0);
     let own = floor.percentiles.first()?.reported;
     (lossy(median) < own).then(|| {
         format!(
@@ -174,6 +194,8 @@ mod tests {
         Calibrated {
             percentiles: vec![percentile],
             early: 0,
+            late: [0; 2],
+            exact: 1.0,
         }
     }
 
@@ -181,13 +203,13 @@ mod tests {
     fn a_law_below_the_floor_is_refused_with_words() {
         let law = |text| Misbehaviour::parse(text, &VOCABULARY).unwrap();
         let floor = floor(60_000.0);
-        let refused = below_the_floor(&law("latency=20us"), &floor).unwrap();
+        let refused = below_the_floor(Asked::Read, &law("latency=20us"), &floor).unwrap();
         assert!(
             refused.contains("20 µs") && refused.contains("60000 ns"),
             "{refused}"
         );
         assert_eq!(
-            below_the_floor(&law("latency=exponential:1ms"), &floor),
+            below_the_floor(Asked::Read, &law("latency=exponential:1ms"), &floor),
             None
         );
     }

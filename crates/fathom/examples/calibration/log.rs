@@ -14,6 +14,17 @@ pub(crate) enum Asked {
     Other,
 }
 
+impl Asked {
+    /// As records and models call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// What was done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
@@ -46,6 +57,11 @@ impl Entry {
     /// From its arrival to its end.
     pub(crate) fn took(&self) -> u64 {
         self.committed - self.arrived
+    }
+
+    /// How long after its time it ended.
+    pub(crate) fn late(&self) -> u64 {
+        self.took().saturating_sub(self.delay)
     }
 }
 

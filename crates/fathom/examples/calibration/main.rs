@@ -23,6 +23,7 @@ mod verified;
 
 use block::{Misbehaviour, VOCABULARY};
 use latency::{Calibrated, below_the_floor, calibrated, lossy};
+use log::Asked;
 use record::Record;
 use sides::Device;
 use std::path::{Path, PathBuf};
@@ -61,9 +62,11 @@ impl Wrong {
     }
 }
 
-/// A run of reads of a device with this model, or with none, and the record of the client.
-fn reads(
+/// A run of one kind of operation on a device with this model, or with none, and the record of the
+/// client.
+fn measured(
     fathom: &Path,
+    asked: Asked,
     law: Option<(&str, &Misbehaviour)>,
     requests: u64,
     wrong: &mut Wrong,
@@ -71,12 +74,16 @@ fn reads(
     let spec = law.map(|(spec, _)| spec);
     let mut device = Device::serve(fathom, "64m", spec)?;
     let bytes = format!("{}", requests * 4096);
-    let record = device.run(&["--random", "--total-bytes", &bytes])?;
+    let mut words = vec!["--random", "--total-bytes", &bytes];
+    if asked == Asked::Write {
+        words.extend(["--write-percent", "100"]);
+    }
+    let record = device.run(&words)?;
     let sides = device.end()?;
-    let what = spec.unwrap_or("delay 0");
-    wrong.add(what, sides.disagreements());
-    let calibrated = calibrated(law.map(|(_, law)| law), &sides)?;
-    wrong.add(what, calibrated.contradictions());
+    let what = format!("{}: {}", asked.name(), spec.unwrap_or("delay 0"));
+    wrong.add(&what, sides.disagreements());
+    let calibrated = calibrated(asked, law.map(|(_, law)| law), &sides)?;
+    wrong.add(&what, calibrated.contradictions());
     Ok((calibrated, record))
 }
 
@@ -99,24 +106,25 @@ fn us(ns: f64) -> String {
 /// One model with the floor beside it, and the record of its client; `None` where it is below that.
 fn model(
     fathom: &Path,
-    name: &str,
-    model: &str,
+    asked: Asked,
+    (name, model): (&str, &str),
     requests: u64,
     wrong: &mut Wrong,
 ) -> Result<Option<Record>, String> {
     let spec = format!("latency={model},seed=20261122");
     let law = Misbehaviour::parse(&spec, &VOCABULARY.with_histograms(histogram));
     let law = law.map_err(|error| error.to_string())?;
-    let (floor, _) = reads(fathom, None, requests, wrong)?;
-    if let Some(why) = below_the_floor(&law, &floor) {
-        println!("| `{name}` | refused: {why} |");
+    let (floor, _) = measured(fathom, asked, None, requests, wrong)?;
+    let name = format!("{} `{name}`", asked.name());
+    if let Some(why) = below_the_floor(asked, &law, &floor) {
+        println!("| {name} | refused: {why} |");
         return Ok(None);
     }
-    let (found, record) = reads(fathom, Some((&spec, &law)), requests, wrong)?;
+    let (found, record) = measured(fathom, asked, Some((&spec, &law)), requests, wrong)?;
     for (percentile, floor) in found.percentiles.iter().zip(&floor.percentiles) {
         let injected = lossy(percentile.drawn);
         println!(
-            "| `{name}` | p{} | {} | {} | {} | {} | {} | {:+.1} % | {:+.1} % |",
+            "| {name} | p{} | {} | {} | {} | {} | {} | {:+.2} % | {:+.1} % |",
             100.0 * percentile.share,
             us(lossy(percentile.injected)),
             us(injected),
@@ -127,6 +135,11 @@ fn model(
             100.0 * (percentile.reported / injected - 1.0),
         );
     }
+    let [median, tail] = found.late.map(|late| us(lossy(late)));
+    println!(
+        "| {name} | late by | {median} at the median, {tail} at p99; {:.2} % of requests within 1 % of what was drawn |",
+        100.0 * found.exact
+    );
     Ok(Some(record))
 }
 
@@ -154,7 +167,7 @@ fn fault(fathom: &Path, fault: &str, wrong: &mut Wrong) -> Result<(), String> {
 fn all(fathom: &Path, requests: u64, models: &[String]) -> Result<(Wrong, bool), String> {
     let (mut wrong, mut all_measured) = (Wrong::default(), true);
     println!(
-        "{requests} reads of 4 KiB a model, at depth 1; times in µs; the floor is delay 0, measured right before\n"
+        "{requests} reads, and then writes, of 4 KiB a model, at depth 1; times in µs; the floor is delay 0, measured right before\n"
     );
     println!(
         "| latency | percentile | law | drawn | device's log | reported | reported at the floor | log / drawn | reported / drawn |"
@@ -167,8 +180,10 @@ fn all(fathom: &Path, requests: u64, models: &[String]) -> Result<(Wrong, bool),
             "empirical" => format!("empirical:{}#read", measured.display()),
             model => model.to_owned(),
         };
-        let record = model(fathom, name, &model_text, requests, &mut wrong)?;
-        all_measured &= record.is_some();
+        let named = (name.as_str(), model_text.as_str());
+        let record = model(fathom, Asked::Read, named, requests, &mut wrong)?;
+        let writes = model(fathom, Asked::Write, named, requests, &mut wrong)?;
+        all_measured &= record.is_some() && writes.is_some();
         if let Some(record) = record {
             let text = serde_json::to_string(&record).map_err(|error| error.to_string())?;
             std::fs::write(&measured, text).map_err(|error| error.to_string())?;

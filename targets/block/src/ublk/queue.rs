@@ -59,11 +59,7 @@ impl Queue {
         let mut arrived = Vec::with_capacity(2 * usize::from(self.depth));
         let mut ended: Vec<Reaped> = Vec::with_capacity(usize::from(self.depth));
         while self.stopped < usize::from(self.depth) {
-            let limit = self
-                .lane
-                .due()
-                .map(|due| due.saturating_sub(sys::monotonic_ns()));
-            self.ring.wait(limit, &mut arrived)?;
+            self.ring.wait(self.lane.rest(), &mut arrived)?;
             self.unsaid = 0;
             for (tag, result) in arrived.drain(..) {
                 match result {
