@@ -3,6 +3,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
 cache=${VM_CACHE:-$root/target/vm}
 mkdir -p "$cache"
+# Where a user without privileges has tools of the administrator that he may run.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 # Nothing ends without a word.
 trap 'echo "${0##*/} failed at line $LINENO: $BASH_COMMAND"' ERR
@@ -33,16 +35,19 @@ prepare_tools() {
     need nbd-client nbd-client
     need cmp diffutils
     need blkdiscard util-linux
+    need mount mount
     need objcopy binutils
     command -v apt-cache >/dev/null || skip "a distribution with apt, for its kernel"
-    [ -n "$(ls "$cache"/kernel/boot/vmlinuz-* 2>/dev/null)" ] || timeout 240 "$here/fetch" "$META" "$cache" >"$cache/fetch.log" 2>&1 ||
+    # A kernel that is there may be of another name.
+    [ "$(cat "$cache/meta" 2>/dev/null)" = "$META ${VM_SUITE:-}" ] || timeout 240 "$here/fetch" "$META" "$cache" >"$cache/fetch.log" 2>&1 ||
         skip "package $META, which cannot be had here: $(tail -n 1 "$cache/fetch.log")"
 }
 META=${VM_KERNEL:-linux-image-6.12-cloud-amd64}
 
-# The program without its debug information, which would triple the image.
+# The program, which is built unless VM_PROGRAM names one, without its debug information, which would triple the image.
 build_program() {
     local how=()
+    [ -z "${VM_PROGRAM:-}" ] || { objcopy --strip-debug "$VM_PROGRAM" "$cache/fathom"; return; }
     [ "$PROFILE" = debug ] || how=(--profile "$PROFILE")
     (cd "$root" && ${CARGO:-cargo} build --quiet -p fathom --bin fathom "${how[@]}") || { echo "the program does not build"; exit 1; }
     objcopy --strip-debug "${CARGO_TARGET_DIR:-$root/target}/$PROFILE/fathom" "$cache/fathom"
