@@ -19,6 +19,7 @@ mod rename;
 mod signals;
 mod terminal;
 mod vigil;
+mod write_back;
 
 pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
 pub use child::{
@@ -46,6 +47,7 @@ pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor};
 pub use terminal::{terminal_size, yield_to_others};
 pub use vigil::{Standstill, Vigil};
+pub use write_back::begin_write_back;
 
 use std::io;
 

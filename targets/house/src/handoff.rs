@@ -52,9 +52,16 @@ impl Handoff {
     /// The mark of a part of a file. It must be the next bytes of the connection after those before
     /// it.
     pub fn put(&self, span: FileSpan) -> Bytes {
-        let mark = PLACE.slice(..span.len.min(SPAN));
-        self.waiting().push_back(span);
-        mark
+        self.put_all([span])
+    }
+
+    /// One mark of several parts that follow each other, of [`SPAN`] bytes together at most.
+    pub fn put_all(&self, spans: impl IntoIterator<Item = FileSpan>) -> Bytes {
+        let mut waiting = self.waiting();
+        let before = waiting.len();
+        waiting.extend(spans);
+        let bytes: usize = waiting.range(before..).map(|span| span.len).sum();
+        PLACE.slice(..bytes.min(SPAN))
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<FileSpan>> {
@@ -78,11 +85,26 @@ impl Handoff {
 pub(crate) struct Direct {
     stream: TcpStream,
     handoff: Arc<Handoff>,
+    /// Whether the kernel waits for whole segments: the parts that a mark has would each end with
+    /// a small one.
+    corked: bool,
 }
 
 impl Direct {
     pub(crate) fn new(stream: TcpStream, handoff: Arc<Handoff>) -> Self {
-        Self { stream, handoff }
+        Self {
+            stream,
+            handoff,
+            corked: false,
+        }
+    }
+
+    /// A socket that cannot be corked sends the same bytes in more segments.
+    fn cork(&mut self, corked: bool) {
+        if self.corked != corked {
+            let _ = rustix::net::sockopt::set_tcp_cork(&self.stream, corked);
+            self.corked = corked;
+        }
     }
 
     /// Calls what writes to the socket until it has, or would have to wait.
@@ -101,17 +123,35 @@ impl Direct {
     }
 
     /// Sends what a mark of so many bytes stands for, or a part of it.
-    fn poll_send(&self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
-        let Some(span) = self.handoff.waiting().front().cloned() else {
-            return Poll::Ready(Err(io::Error::other("a mark without a file")));
+    fn poll_send(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
+        let mut sent = 0;
+        let stopped = loop {
+            let Some(span) = self.handoff.waiting().front().cloned() else {
+                break Poll::Ready(Err(io::Error::other("a mark without a file")));
+            };
+            let length = (most - sent).min(span.len);
+            self.cork(self.corked || length < most);
+            match self.poll_socket(context, || send(&self.stream, &span, length)) {
+                Poll::Ready(Ok(0)) => {
+                    break Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+                }
+                Poll::Ready(Ok(bytes)) => {
+                    self.handoff.passed(bytes);
+                    sent += bytes;
+                }
+                other => break other,
+            }
+            if sent == most {
+                self.cork(false);
+                return Poll::Ready(Ok(sent));
+            }
         };
-        let most = most.min(span.len);
-        let sent = ready!(self.poll_socket(context, || send(&self.stream, &span, most)))?;
-        if sent == 0 {
-            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+        // What stopped it is met again, by who asks for the rest.
+        if sent > 0 {
+            Poll::Ready(Ok(sent))
+        } else {
+            stopped
         }
-        self.handoff.passed(sent);
-        Poll::Ready(Ok(sent))
     }
 }
 
@@ -242,15 +282,19 @@ mod tests {
     enum Part {
         Bytes(Vec<u8>),
         Span(usize, usize),
+        /// Under one mark.
+        Spans(Vec<(usize, usize)>),
     }
 
     fn part() -> impl Strategy<Value = Part> {
         let span = (0..FILE - SPAN, 1..=SPAN).prop_map(|(offset, len)| Part::Span(offset, len));
         let short = (0..FILE - SPAN, 1..200usize).prop_map(|(offset, len)| Part::Span(offset, len));
+        let pages = prop::collection::vec((0..FILE - SPAN, 1..=65_536usize), 2..16);
         prop_oneof![
             prop::collection::vec(any::<u8>(), 0..300).prop_map(Part::Bytes),
             span,
-            short
+            short,
+            pages.prop_map(Part::Spans)
         ]
     }
 
@@ -287,12 +331,15 @@ mod tests {
             let expected: Vec<u8> = parts.iter().flat_map(|part| match part {
                 Part::Bytes(bytes) => bytes.clone(),
                 Part::Span(offset, len) => of_file(*offset..offset + len).collect(),
+                Part::Spans(spans) => spans.iter().flat_map(|(offset, len)| of_file(*offset..offset + len)).collect(),
             }).collect();
             let taken = run(async {
                 let (mut near, mut far) = connected().await;
+                let of = |(offset, len): &(usize, usize)| FileSpan { file: Arc::clone(&file), offset: *offset as u64, len: *len };
                 let put = |part: &Part| match part {
                     Part::Bytes(bytes) => Bytes::from(bytes.clone()),
-                    Part::Span(offset, len) => near.handoff.put(FileSpan { file: Arc::clone(&file), offset: *offset as u64, len: *len }),
+                    Part::Span(offset, len) => near.handoff.put(of(&(*offset, *len))),
+                    Part::Spans(spans) => near.handoff.put_all(spans.iter().map(of)),
                 };
                 let pieces: Vec<Bytes> = parts.iter().map(put).collect();
                 let reading = tokio::spawn(async move {
@@ -301,6 +348,7 @@ mod tests {
                     taken
                 });
                 write_all(&mut near, &pieces).await.unwrap();
+                assert!(!near.corked);
                 near.shutdown().await.unwrap();
                 drop(near);
                 reading.await.unwrap()

@@ -59,6 +59,27 @@ pub(crate) enum Way {
     Kernel(Arc<Handoff>),
 }
 
+/// Pieces of a file whose places are looked for at once. Each time costs two threads a wake-up.
+const PLACES: usize = 64;
+/// Chunks whose places are still known when the next are looked for.
+const FEW_CHUNKS: usize = 8;
+
+/// Where chunks lie in their file, from one on.
+fn places(reader: &mut dyn BodyReader, first: u64, most: u64) -> ShareResult<Vec<ReadChunk>> {
+    let (mut found, mut pieces) = (Vec::new(), 0);
+    for number in first..first.saturating_add(most) {
+        let Some(spans) = reader.place(number)? else {
+            break;
+        };
+        pieces += spans.len();
+        found.push(ReadChunk::Spans(spans));
+        if pieces >= PLACES {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 /// Reads from a chunk on.
 fn read(
     reader: &mut dyn BodyReader,
@@ -70,8 +91,9 @@ fn read(
         Way::Read(count) => (*count).min(most),
         Way::Piecemeal => 1,
         Way::Kernel(_) => {
-            if let Some(spans) = reader.place(first)? {
-                return Ok(vec![ReadChunk::Spans(spans)]);
+            let found = places(reader, first, most)?;
+            if !found.is_empty() {
+                return Ok(found);
             }
             1
         }
@@ -128,6 +150,21 @@ impl FromStore {
         }
     }
 
+    /// Begins to read what comes after all that is ready, as early as its way has memory for both.
+    /// `next` is the chunk after the one that is being sent.
+    fn ask_ahead(&mut self, next: u64, end: u64) {
+        let (next, is_early) = match (&self.way, self.ready.back()) {
+            (Way::Piecemeal, _) => return,
+            (Way::Read(_) | Way::Kernel(_), None) => (next, true),
+            (Way::Read(_), Some(_)) => return,
+            // Places take little memory.
+            (Way::Kernel(_), Some((last, _))) => (last + 1, self.ready.len() <= FEW_CHUNKS),
+        };
+        if is_early && next.saturating_mul(self.chunk) < end {
+            self.ask(next, end);
+        }
+    }
+
     /// Takes what was read; the number of the first chunk that was asked for and did not come.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<u64>, StdError>> {
         let Some(reading) = &mut self.reading else {
@@ -136,8 +173,9 @@ impl FromStore {
         let (reader, read) = ready!(Pin::new(reading).poll(context))?;
         (self.reading, self.reader) = (None, Some(reader));
         let read = read.map_err(|error| described(&error))?;
-        self.ready = (self.asked..).zip(read).collect();
-        Poll::Ready(Ok(self.ready.is_empty().then_some(self.asked)))
+        let missing = read.is_empty().then_some(self.asked);
+        self.ready.extend((self.asked..).zip(read));
+        Poll::Ready(Ok(missing))
     }
 
     /// The next bytes of a range.
@@ -164,10 +202,7 @@ impl FromStore {
                 if goes_on {
                     self.ready.push_front((wanted, chunk));
                 }
-                let is_last = end == range.end || matches!(self.way, Way::Piecemeal);
-                if !is_last && self.ready.is_empty() {
-                    self.ask(wanted + 1, range.end);
-                }
+                self.ask_ahead(wanted + 1, range.end);
                 return Poll::Ready(Ok(bytes));
             }
             if found.is_some() {
@@ -183,27 +218,29 @@ impl FromStore {
         }
     }
 
-    /// The mark of the first bytes of a range that lie in one piece; nothing where they are not in
-    /// the chunk.
+    /// One mark of the first bytes of a range, as far as its chunk has them; nothing where they are
+    /// not in the chunk.
     fn hand(&self, spans: &[FileSpan], range: &Range<u64>, begin: u64) -> Bytes {
         let Way::Kernel(handoff) = &self.way else {
             return Bytes::new();
         };
-        let mut at = begin;
+        let (mut at, mut from) = (begin, range.start);
+        let last = range.end.min(from + SPAN as u64);
+        let mut pieces = Vec::with_capacity(spans.len());
         for span in spans {
             let end = at + span.len as u64;
-            if range.start < end {
-                let within = range.start - at;
-                let length = (end.min(range.end) - range.start).min(SPAN as u64);
-                return handoff.put(FileSpan {
-                    offset: span.offset + within,
+            if from < end.min(last) {
+                let length = end.min(last) - from;
+                pieces.push(FileSpan {
+                    offset: span.offset + (from - at),
                     len: usize::try_from(length).unwrap_or(SPAN),
                     file: Arc::clone(&span.file),
                 });
+                from += length;
             }
             at = end;
         }
-        Bytes::new()
+        handoff.put_all(pieces)
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StdError>>> {

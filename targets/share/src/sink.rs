@@ -15,13 +15,16 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 /// Memory of all desks.
-const ALL_DESKS: u64 = 10 << 20;
-/// Memory up to which a desk has two rows, alone if it must: with one the disk waits for the network.
-const TWO_ROWS: u64 = 16 << 20;
+const ALL_DESKS: u64 = 12 << 20;
+/// Memory up to which a desk has several rows, alone if it must: with one the disk waits for the network.
+const SEVERAL_ROWS: u64 = 16 << 20;
+/// Rows that a desk has where there is memory for them: one comes, one is written, and one lies
+/// between them, so that neither side waits until the other wakes up.
+const ROWS: [u64; 2] = [3, 2];
 /// The most desks.
 const MOST_DESKS: u64 = 16;
 /// What a desk has besides rows and pages: a connection.
@@ -35,15 +38,15 @@ const TURN: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Furnishing {
     desks: usize,
-    /// Rows that a desk holds: one that comes, and where there is memory for it one that is written.
+    /// Rows that a desk holds.
     rows: u64,
 }
 
 impl Furnishing {
     /// For rows of a length, and connections that hold so many bytes of pages.
     fn new(chunk: u64, pages: u64) -> Self {
-        let fits = |rows: &u64| Self::desk(*rows, chunk, pages) <= TWO_ROWS;
-        let rows = Some(2).filter(fits).unwrap_or(1);
+        let fits = |rows: &u64| Self::desk(*rows, chunk, pages) <= SEVERAL_ROWS;
+        let rows = ROWS.into_iter().find(fits).unwrap_or(1);
         let desks = (ALL_DESKS / Self::desk(rows, chunk, pages)).clamp(1, MOST_DESKS);
         Self {
             desks: usize::try_from(desks).unwrap_or(1),
@@ -59,8 +62,8 @@ impl Furnishing {
 
 /// The places where uploads are written.
 pub(crate) struct Desks {
-    /// Whether a desk holds the row that comes while the one before it is written.
-    writes_behind: bool,
+    /// Rows that a desk holds.
+    rows: u64,
     free: Arc<Semaphore>,
     /// Told when somebody waits.
     wanted: Notify,
@@ -86,7 +89,7 @@ impl Desks {
     pub(crate) fn new(chunk: u64, pages: u64, aside: PathBuf) -> Self {
         let furnishing = Furnishing::new(chunk, pages);
         Self {
-            writes_behind: furnishing.rows > 1,
+            rows: furnishing.rows,
             free: Arc::new(Semaphore::new(furnishing.desks)),
             wanted: Notify::new(),
             waiting: AtomicUsize::new(0),
@@ -123,7 +126,37 @@ struct Aside {
     length: u64,
 }
 
-type Written = (Box<dyn Draft>, Vec<u8>, ShareResult<()>);
+/// A thread that writes rows to a draft, in the order in which they come.
+struct Writer {
+    rows: mpsc::Sender<Vec<u8>>,
+    /// The memory of those that are written.
+    written: mpsc::Receiver<Vec<u8>>,
+    ends: JoinHandle<(Box<dyn Draft>, ShareResult<()>)>,
+}
+
+impl Writer {
+    fn begin(mut draft: Box<dyn Draft>) -> Self {
+        let most = usize::try_from(ROWS[0]).unwrap_or(1);
+        let (rows, mut coming) = mpsc::channel::<Vec<u8>>(most);
+        let (done, written) = mpsc::channel(most);
+        let ends = tokio::task::spawn_blocking(move || {
+            while let Some(mut row) = coming.blocking_recv() {
+                if let Err(error) = draft.append(&row) {
+                    return (draft, Err(error));
+                }
+                row.clear();
+                // There are no more rows than have room, and who has gone needs none.
+                let _ = done.try_send(row);
+            }
+            (draft, Ok(()))
+        });
+        Self {
+            rows,
+            written,
+            ends,
+        }
+    }
+}
 
 /// A draft that is written while its next chunk comes.
 pub(crate) struct Sink {
@@ -132,10 +165,13 @@ pub(crate) struct Sink {
     /// Rows that were written since the desk was taken.
     turn: u32,
     aside: Option<Aside>,
+    /// Where nothing writes to it.
     draft: Option<Box<dyn Draft>>,
-    writing: Option<JoinHandle<Written>>,
+    writer: Option<Writer>,
+    /// The row that comes.
     buffer: Vec<u8>,
-    spare: Vec<u8>,
+    /// Rows that there are, with that one.
+    rows: u64,
     chunk: usize,
     pub(crate) size: u64,
 }
@@ -149,9 +185,9 @@ impl Sink {
             aside: None,
             chunk: usize::try_from(draft.place().chunk).unwrap_or(usize::MAX),
             draft: Some(draft),
-            writing: None,
+            writer: None,
             buffer: Vec::new(),
-            spare: Vec::new(),
+            rows: 1,
             size: 0,
         }
     }
@@ -188,7 +224,6 @@ impl Sink {
     pub(crate) async fn leave(&mut self) -> Result<(), Denial> {
         self.settle().await?;
         let buffer = std::mem::take(&mut self.buffer);
-        self.spare = Vec::new();
         if !buffer.is_empty() {
             self.put_aside(buffer.into()).await?;
         }
@@ -288,30 +323,39 @@ impl Sink {
         Ok(())
     }
 
-    /// Waits for what is being written.
+    /// Waits until all that was given is written.
     async fn settle(&mut self) -> Result<(), Denial> {
-        if let Some(writing) = self.writing.take() {
-            let (draft, spare, outcome) = writing.await.map_err(|error| failed(&error))?;
-            (self.draft, self.spare) = (Some(draft), spare);
-            self.spare.clear();
+        if let Some(Writer { rows, ends, .. }) = self.writer.take() {
+            drop(rows);
+            let (draft, outcome) = ends.await.map_err(|error| failed(&error))?;
+            (self.draft, self.rows) = (Some(draft), 1);
             outcome?;
         }
         Ok(())
     }
 
-    /// Begins to write what has come, once what came before it is written.
+    /// Gives what has come to be written, and goes on with the memory of another row.
     async fn write(&mut self) -> Result<(), Denial> {
-        self.settle().await?;
         self.turn += 1;
-        let mut draft = self.draft.take().expect("what was written came back");
-        let chunk = std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare));
-        self.writing = Some(tokio::task::spawn_blocking(move || {
-            let outcome = draft.append(&chunk);
-            (draft, chunk, outcome)
-        }));
-        if !self.desks.writes_behind {
-            self.settle().await?;
-            self.buffer = std::mem::take(&mut self.spare);
+        let row = std::mem::take(&mut self.buffer);
+        let draft = &mut self.draft;
+        let writer = self.writer.get_or_insert_with(|| {
+            let draft = draft.take().expect("what was written came back");
+            Writer::begin(draft)
+        });
+        let is_taken = writer.rows.send(row).await.is_ok();
+        let next = match writer.written.try_recv() {
+            Ok(row) => Some(row),
+            Err(_) if self.rows < self.desks.rows => {
+                self.rows += 1;
+                Some(Vec::new())
+            }
+            Err(_) => writer.written.recv().await,
+        };
+        match next.filter(|_| is_taken) {
+            Some(row) => self.buffer = row,
+            // Why the writer has ended is with its draft.
+            None => self.settle().await?,
         }
         Ok(())
     }
@@ -378,12 +422,12 @@ mod tests {
             let Furnishing { desks, rows } = Furnishing::new(chunk, pages);
             let all = desks as u64 * Furnishing::desk(rows, chunk, pages);
             assert!(all <= ALL_DESKS || desks == 1, "{chunk}");
-            assert!(all <= TWO_ROWS || rows == 1, "{chunk}");
+            assert!(all <= SEVERAL_ROWS || rows == 1, "{chunk}");
             // The longest row that there may be, and its pages.
             assert!(all <= 2 * (16 << 20) + (1 << 20), "{chunk}");
         }
         let usual = Furnishing::new(270_321, 532_465);
-        assert_eq!(usual, Furnishing { desks: 8, rows: 2 });
+        assert_eq!(usual, Furnishing { desks: 8, rows: 3 });
         let of_4mib = Furnishing::new(4 << 20, (4 << 20) + (256 << 10));
         assert_eq!(of_4mib, Furnishing { desks: 1, rows: 2 });
     }
@@ -392,7 +436,7 @@ mod tests {
     async fn a_desk_for_one_row_gives_every_byte_to_the_store() {
         let dir = tempfile::tempdir().unwrap();
         let desks = Arc::new(Desks::new(16 << 20, 16 << 20, dir.path().to_owned()));
-        assert!(!desks.writes_behind);
+        assert_eq!(desks.rows, 1);
         let kept = Arc::new(Mutex::new(Vec::new()));
         let mut sink = Sink::new(Box::new(Kept(Arc::clone(&kept))), Arc::clone(&desks));
         let sent: Vec<u8> = (0..5500u32).map(|at| at.to_le_bytes()[0]).collect();

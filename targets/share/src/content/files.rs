@@ -225,7 +225,7 @@ impl FileReader {
         Ok(self.connection.as_ref().expect("it was just opened"))
     }
 
-    fn pages(&mut self) -> ShareResult<&TablePages> {
+    fn pages(&mut self) -> ShareResult<&mut TablePages> {
         if self.pages.is_none() {
             let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'chunk'";
             let connection = self.place.connect(self.number)?;
@@ -234,7 +234,7 @@ impl FileReader {
                 File::open(&self.path).map_err(|e| ShareError::io("opening an upload", e))?;
             self.pages = Some(TablePages::new(file, page_size_of(&self.path)?, root));
         }
-        Ok(self.pages.as_ref().expect("it was just found"))
+        Ok(self.pages.as_mut().expect("it was just found"))
     }
 }
 

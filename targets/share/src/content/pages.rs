@@ -25,6 +25,8 @@ pub(super) struct TablePages {
     file: Arc<File>,
     page_size: u64,
     root: u64,
+    /// The cells of the leaf that was read last: rows are asked for one after another.
+    leaf: Vec<Cell>,
 }
 
 fn damaged(what: &str) -> ShareError {
@@ -47,6 +49,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// A row as its cell begins.
+#[derive(Clone, Copy)]
 struct Cell {
     number: u64,
     /// The length of the record.
@@ -61,6 +64,7 @@ impl TablePages {
             file: Arc::new(file),
             page_size,
             root,
+            leaf: Vec::new(),
         }
     }
 
@@ -124,20 +128,20 @@ impl TablePages {
     }
 
     /// The row of this number, if there is one.
-    fn find(&self, number: u64) -> ShareResult<Option<Cell>> {
+    fn find(&mut self, number: u64) -> ShareResult<Option<Cell>> {
+        let known = |leaf: &[Cell]| leaf.iter().find(|cell| cell.number == number).copied();
+        if let Some(cell) = known(&self.leaf) {
+            return Ok(Some(cell));
+        }
         let mut page = self.root;
         for _ in 0..MOST_LEVELS {
             let (kind, cells, places) = self.head(page)?;
             match kind {
                 INTERIOR => page = self.child(page, number, cells, places)?,
                 LEAF => {
-                    for index in 0..cells {
-                        let cell = self.cell(self.cell_at(page, places, index)?)?;
-                        if cell.number == number {
-                            return Ok(Some(cell));
-                        }
-                    }
-                    return Ok(None);
+                    let cell = |index| self.cell(self.cell_at(page, places, index)?);
+                    self.leaf = (0..cells).map(cell).collect::<ShareResult<_>>()?;
+                    return Ok(known(&self.leaf));
                 }
                 _ => return Err(damaged("a page of another kind")),
             }
@@ -171,7 +175,7 @@ impl TablePages {
     }
 
     /// Where the blob of a row lies, piece after piece; `None` where there is no such row.
-    pub(super) fn blob(&self, number: u64) -> ShareResult<Option<Vec<FileSpan>>> {
+    pub(super) fn blob(&mut self, number: u64) -> ShareResult<Option<Vec<FileSpan>>> {
         let Some(cell) = self.find(number)? else {
             return Ok(None);
         };
@@ -203,7 +207,7 @@ impl TablePages {
     }
 
     /// Some bytes of the blob of a row, or as many as it has.
-    pub(super) fn part(&self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
+    pub(super) fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
         let mut out = BytesMut::new();
         let mut begin = 0;
         for span in self.blob(number)?.unwrap_or_default() {
@@ -262,7 +266,7 @@ mod tests {
         }
         let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'chunk'";
         let root = connection.query_row(root, [], |row| row.get(0)).unwrap();
-        let pages = TablePages::new(File::open(&path).unwrap(), page_size, root);
+        let mut pages = TablePages::new(File::open(&path).unwrap(), page_size, root);
         for (number, length) in lengths.iter().enumerate() {
             let mut found = Vec::new();
             for span in pages.blob(number as u64).unwrap().unwrap() {
@@ -315,7 +319,7 @@ mod tests {
         let path = dir.path().join("x");
         for byte in [0u8, 5, 13, 255] {
             std::fs::write(&path, vec![byte; 20_000]).unwrap();
-            let pages = TablePages::new(File::open(&path).unwrap(), 4096, 2);
+            let mut pages = TablePages::new(File::open(&path).unwrap(), 4096, 2);
             assert!(
                 !matches!(pages.blob(3), Ok(Some(spans)) if !spans.is_empty()),
                 "{byte}"

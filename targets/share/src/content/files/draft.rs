@@ -11,6 +11,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes that wait in memory before the disk begins with them, so that the sync at the end has
+/// little left to write.
+const WRITE_BEHIND: u64 = 8 << 20;
 /// Bytes between two looks at the free space.
 const SPACE_STEP: u64 = 16 << 20;
 /// What such a file says that it is (`PRAGMA application_id`): "fshr".
@@ -28,6 +31,8 @@ pub(super) struct FileDraft {
     chunks: u64,
     bytes: u64,
     until_space_check: u64,
+    /// The file, and up to which byte the disk has begun to write it.
+    behind: Option<(File, u64)>,
     /// The file and its length, once it is durable.
     finished: Option<(u64, u64)>,
 }
@@ -43,6 +48,7 @@ impl FileDraft {
             chunks: 0,
             bytes: 0,
             until_space_check: 0,
+            behind: None,
             finished: None,
         }
     }
@@ -71,7 +77,7 @@ impl Draft for FileDraft {
         self.chunks += 1;
         self.bytes += length;
         self.place.ground.count(|ground| &ground.bytes_in, length);
-        Ok(())
+        self.write_behind()
     }
 
     fn rest(&mut self) -> ShareResult<()> {
@@ -94,7 +100,11 @@ impl Draft for FileDraft {
         ground.reach(Effect::FinishBody)?;
         self.rest()?;
         let wrong = |e| ShareError::io("syncing an upload", e);
-        let file = File::open(&self.path).map_err(wrong)?;
+        // What went wrong while the disk wrote is told to who had the file open then.
+        let file = match self.behind.take() {
+            Some((file, _)) => file,
+            None => File::open(&self.path).map_err(wrong)?,
+        };
         if self.place.synced() {
             ground.reach(Effect::SyncBody)?;
             file.sync_all().map_err(wrong)?;
@@ -129,6 +139,26 @@ impl Draft for FileDraft {
 }
 
 impl FileDraft {
+    /// Has the disk begin with what was written, where enough was.
+    fn write_behind(&mut self) -> ShareResult<()> {
+        let begun = self.behind.as_ref().map_or(0, |(_, begun)| *begun);
+        if !self.place.synced() || self.bytes < begun + WRITE_BEHIND {
+            return Ok(());
+        }
+        let wrong = |e| ShareError::io("writing an upload", e);
+        let file = match self.behind.take() {
+            Some((file, _)) => file,
+            None => File::open(&self.path).map_err(wrong)?,
+        };
+        let length = file.metadata().map_err(wrong)?.len();
+        if length > begun {
+            // Where the kernel cannot, the sync at the end writes all of it.
+            let _ = sys::begin_write_back(&file, begun, length - begun);
+        }
+        self.behind = Some((file, length.max(begun)));
+        Ok(())
+    }
+
     /// The connection, in a transaction; the file is made by the first.
     fn open(&mut self) -> ShareResult<&Connection> {
         if self.connection.is_none() {
@@ -164,5 +194,49 @@ impl Drop for FileDraft {
             path.push(journal);
             let _ = unlink(Path::new(&path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::files::BodyFiles;
+    use crate::content::{Footing, Spare, Unobstructed};
+    use crate::database::Vacuum;
+
+    #[test]
+    fn the_disk_begins_with_a_long_upload_before_it_is_whole_and_not_with_a_short_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let spare = Spare::new(dir.path().join("x.spare"), 4096);
+        let places = vec![dir.path().to_owned()];
+        let ground = Footing::new(Arc::new(Unobstructed), places, Some(0), spare).unwrap();
+        let tuning = |synchronous| Tuning {
+            page_size: 65_536,
+            journal: JournalMode::Off,
+            synchronous,
+            checkpoint: 1 << 20,
+            cache: 1 << 20,
+            row: 1 << 20,
+            vacuum: Vacuum::Never,
+        };
+        let ground = Arc::new(ground);
+        let mut begun = |name: &str, synchronous, rows: u64| {
+            let (root, tuning) = (dir.path().join(name), tuning(synchronous));
+            let mark = "mark".to_owned();
+            let bodies = BodyFiles::open(root, Arc::clone(&ground), tuning, 1 << 20, 1, mark);
+            let mut draft = FileDraft::new(Arc::clone(&bodies.unwrap().place), 1);
+            for _ in 0..rows {
+                draft.append(&vec![7; 1 << 20]).unwrap();
+            }
+            let begun = draft.behind.as_ref().map(|(_, begun)| *begun);
+            draft.finish().unwrap();
+            let index = Connection::open_in_memory().unwrap();
+            draft.check(&index, rows << 20).unwrap();
+            begun
+        };
+        assert_eq!(begun("short", Synchronous::Full, 7), None);
+        let long = begun("long", Synchronous::Full, 21).unwrap();
+        assert!((15 << 20..22 << 20).contains(&long), "{long}");
+        assert_eq!(begun("never synced", Synchronous::Off, 21), None);
     }
 }
