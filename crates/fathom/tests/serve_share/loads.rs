@@ -94,6 +94,19 @@ fn parts_of_uploads_are_read_and_verified_and_their_bytes_alone_are_counted() {
 }
 
 #[test]
+fn a_scenario_file_says_which_parts_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = dir.path().join("parts.toml");
+    let preset = |name| object::Scenario::preset_text(name).unwrap();
+    std::fs::write(&scenario, format!("range = \"8KiB\"\n{}", preset("get"))).unwrap();
+    let server = Server::start(&dir.path().join("share.db"), &[]);
+    let words = [scenario.to_str().unwrap(), "--seeds", "4", "--iterations"];
+    let record = load(&server, dir.path(), &[&words[..], &["10"]].concat());
+    assert_eq!(record.operations.kind("get").unwrap().bytes, 10 * 8192);
+    assert_eq!(record.effective["range"], "8 KiB");
+}
+
+#[test]
 fn a_load_that_gets_nothing_has_no_parts_to_read() {
     for (scenario, size, expected) in [
         ("put", "8KiB", "--range: this load has no get"),
