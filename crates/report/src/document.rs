@@ -23,6 +23,7 @@ mod findings;
 mod hosts;
 mod intervals;
 mod loads;
+mod matrix;
 mod method;
 mod numbers;
 mod plots;

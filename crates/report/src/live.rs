@@ -24,6 +24,8 @@ pub struct LiveState {
     pub course: String,
     /// How much of it is done, from 0 to 1; `None` where nobody knows.
     pub share: Option<f64>,
+    /// What could not run and is left out, each with its reason.
+    pub left_out: Vec<String>,
     pub table: NowTable,
     /// How the table is read.
     pub note: String,
@@ -43,6 +45,8 @@ pub struct NowTable {
 }
 
 const BAR: usize = 24;
+/// What is left out has one line of so many.
+const LEFT_OUT_PART: usize = 6;
 
 impl LiveState {
     /// What comes before the measured time and is over when it is over.
@@ -74,6 +78,9 @@ impl LiveState {
         if !self.course.is_empty() {
             page.wrapped("", 2, &self.course);
         }
+        for line in self.left_out_within(columns, lines) {
+            page.wrapped("", 2, &line);
+        }
         let used = page.lines() + 2 + usize::from(!self.note.is_empty());
         let table = self.table.within(lines.saturating_sub(used).max(3));
         if !table.lines.is_empty() {
@@ -93,12 +100,37 @@ impl LiveState {
         out
     }
 
+    /// What is left out, a line each, in no more than a part of so many lines.
+    fn left_out_within(&self, columns: usize, lines: usize) -> Vec<String> {
+        let most = (lines / LEFT_OUT_PART).max(1);
+        let shown = if self.left_out.len() > most {
+            most - 1
+        } else {
+            self.left_out.len()
+        };
+        let cells = self.left_out[..shown].iter();
+        let mut out: Vec<String> = cells.map(|cell| format!("left out: {cell}")).collect();
+        match (self.left_out.len() - shown, shown) {
+            (0, _) => {}
+            (rest, 0) => out.push(format!("left out: {rest} arms, each of a row")),
+            (rest, _) => out.push(format!("left out: {rest} more")),
+        }
+        for line in &mut out {
+            if line.chars().count() > columns {
+                *line = line.chars().take(columns.saturating_sub(1)).chain(['…']).collect();
+            }
+        }
+        out
+    }
+
     /// The section that a page begins with.
     pub(crate) fn section(&self) -> Section<'static> {
         let mut blocks = vec![Block::Text(self.running.clone())];
         if !self.course.is_empty() {
             blocks.push(Block::Text(self.course.clone()));
         }
+        let left_out = self.left_out.iter();
+        blocks.extend(left_out.map(|cell| Block::Text(format!("Left out: {cell}"))));
         if !self.table.lines.is_empty() {
             blocks.push(Block::Table(self.table.for_page(&self.note)));
         }
@@ -183,6 +215,9 @@ mod tests {
             running: "pass 3: a".into(),
             course: "14 s so far".into(),
             share: Some(0.5),
+            left_out: (1..4)
+                .map(|row| format!("b in row {row}: could not run: killed for memory"))
+                .collect(),
             table: NowTable {
                 heads: vec![
                     ("Arm".into(), 9),
@@ -213,6 +248,31 @@ mod tests {
             narrow.contains("Change so far") && !narrow.contains("Blocks"),
             "{narrow}"
         );
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_as_far_as_there_are_lines_and_all_of_it_on_the_page() {
+        let left_out = |columns, lines| -> Vec<String> {
+            let text = now().text(columns, lines);
+            let named = text.lines().filter(|line| line.starts_with("left out"));
+            named.map(str::to_owned).collect()
+        };
+        let all = left_out(200, 50);
+        assert_eq!(all.len(), 3);
+        assert_eq!(
+            all[1],
+            "left out: b in row 2: could not run: killed for memory"
+        );
+        assert_eq!(
+            left_out(30, 14),
+            ["left out: b in row 1: could n…", "left out: 2 more"]
+        );
+        assert_eq!(left_out(80, 10), ["left out: 3 arms, each of a row"]);
+        let section = now().section();
+        let named = section.blocks.iter().filter(
+            |block| matches!(block, Block::Text(text) if text.starts_with("Left out: b in row")),
+        );
+        assert_eq!(named.count(), 3);
     }
 
     #[test]

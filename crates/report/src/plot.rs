@@ -17,6 +17,7 @@ mod heat;
 mod intervals;
 mod knee;
 mod latency;
+mod matrix;
 mod series;
 mod svg;
 
@@ -28,5 +29,6 @@ pub(crate) use heat::{LEVELS, access_map, latency_map};
 pub(crate) use intervals::{IntervalLine, Reference, intervals};
 pub(crate) use knee::{KneeLine, KneePoint, knee};
 pub(crate) use latency::{LatencyLine, latency};
+pub(crate) use matrix::{MatrixCell, MatrixLine, Tone, matrix};
 pub(crate) use series::{Regime, SeriesLine, series};
 pub(crate) use svg::{escape, key};

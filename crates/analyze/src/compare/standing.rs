@@ -6,7 +6,7 @@
 
 use super::arms::ALPHA;
 use super::pairs::logarithm;
-use record::{LostCells, PlanFacts, Quantity, Record, Role, Status, Stopping};
+use record::{LostCell, LostCells, PlanFacts, Quantity, Record, Role, Status, Stopping};
 use stats::{Estimate, OrderedPair, PairArm, Thresholds, hodges_lehmann};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,6 +65,12 @@ impl Standing {
     #[must_use]
     pub fn metric(&self) -> &Quantity {
         &self.metric
+    }
+
+    /// The arms that could not run in a row, in the order in which they were left out.
+    #[must_use]
+    pub fn lost(&self) -> &[LostCell] {
+        self.lost.cells()
     }
 
     /// Counts a slot. One that failed makes its block none.

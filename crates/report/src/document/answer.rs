@@ -3,7 +3,7 @@
 use super::rows::{ALL, leading_kind};
 use super::{
     Belief, Block, Breadth, Conclusion, FindingLine, Findings, Plot, Section, Sentence,
-    VerdictMark, arrivals, card, intervals, names,
+    VerdictMark, arrivals, card, intervals, matrix, names,
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
@@ -309,7 +309,11 @@ fn failures(cell: &Cell, kind: &str) -> Option<String> {
 /// What was found out about the arms in one picture.
 fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
     if study.baseline.is_some() {
-        return intervals::forest(study).map(Block::Plot);
+        let changes = match intervals::is_too_long(study) {
+            true => matrix::changes(study),
+            false => None,
+        };
+        return changes.or_else(|| intervals::forest(study)).map(Block::Plot);
     }
     let card = card::card(study, found).map(Block::Card);
     // What is said of the knee stands beside it.

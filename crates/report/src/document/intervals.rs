@@ -38,9 +38,16 @@ pub(crate) fn forest_lines(study: &Study) -> Vec<IntervalLine> {
     lines
 }
 
+/// Changes that have room in one picture with an interval each.
+const MOST: usize = 40;
+
+/// Whether there are more changes than have room with an interval each.
+pub(super) fn is_too_long(study: &Study) -> bool {
+    forest_lines(study).len() > MOST
+}
+
 /// What every arm changes in every row.
 pub(super) fn forest(study: &Study) -> Option<Plot> {
-    const MOST: usize = 40;
     let mut lines = forest_lines(study);
     let is_mean_known = (0..study.arms.len()).any(|arm| study.geometric_mean(arm).is_some());
     let of = lines.len();

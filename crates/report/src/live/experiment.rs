@@ -53,6 +53,7 @@ impl ExperimentNow<'_> {
             running: self.running(),
             course: self.course().join("; "),
             share: self.share(),
+            left_out: self.left_out(),
             note: self.note(&arms),
             picture: self.picture(&arms),
             table: self.table(&arms),
@@ -73,8 +74,18 @@ impl ExperimentNow<'_> {
         };
         let arms: Vec<String> = self.standing.arms().iter().map(arm).collect();
         let passes = format!("pass {} of {}", self.standing.passes(), most(plan));
-        let parts = [passes].into_iter().chain(arms).chain(self.course());
+        let left_out = self.left_out().into_iter();
+        let left_out = left_out.map(|cell| format!("left out: {cell}"));
+        let parts = [passes].into_iter().chain(arms).chain(left_out);
+        let parts = parts.chain(self.course());
         units::on_one_line(&parts.collect::<Vec<_>>().join("; "))
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let cells = self.standing.lost().iter();
+        cells
+            .map(|cell| units::on_one_line(&cell.to_string()))
+            .collect()
     }
 
     fn running(&self) -> String {

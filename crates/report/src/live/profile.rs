@@ -40,6 +40,7 @@ impl ProfileNow<'_> {
             share: self
                 .place
                 .map(|place| f64::from(place.slot) / f64::from(place.planned_slots.max(1))),
+            left_out: Vec::new(),
             table: self.table(),
             note: "Levels so far; an interval of 95 % stands from the sixth pass on.".into(),
             picture: None,
