@@ -6,6 +6,8 @@ mod builds;
 mod failures;
 #[path = "lab/refused.rs"]
 mod refused;
+#[path = "lab/servers.rs"]
+mod servers;
 #[path = "lab/tables.rs"]
 mod tables;
 #[path = "lab/walked.rs"]
