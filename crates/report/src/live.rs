@@ -117,7 +117,11 @@ impl LiveState {
         }
         for line in &mut out {
             if line.chars().count() > columns {
-                *line = line.chars().take(columns.saturating_sub(1)).chain(['…']).collect();
+                *line = line
+                    .chars()
+                    .take(columns.saturating_sub(1))
+                    .chain(['…'])
+                    .collect();
             }
         }
         out

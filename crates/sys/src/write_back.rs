@@ -12,7 +12,8 @@ use std::os::fd::AsRawFd;
 /// The file is none that has such a cache.
 pub fn begin_write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WRITE;
-    let [at, bytes] = [offset, len].map(|of| libc::off64_t::try_from(of).unwrap_or(libc::off64_t::MAX));
+    let [at, bytes] =
+        [offset, len].map(|of| libc::off64_t::try_from(of).unwrap_or(libc::off64_t::MAX));
     // SAFETY: no memory is passed.
     checked(libc::c_long::from(unsafe {
         libc::sync_file_range(file.as_raw_fd(), at, bytes, flags)

@@ -139,7 +139,8 @@ impl Direct {
                     self.handoff.passed(bytes);
                     sent += bytes;
                 }
-                other => break other,
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Pending => break Poll::Pending,
             }
             if sent == most {
                 self.cork(false);

@@ -1,6 +1,7 @@
 //! Uploads as they are given back.
 
-use crate::answer::{Denial, FromStore, ShareBody, ShareReply, Stretch, Way, nothing, with};
+use crate::answer::{Denial, ShareBody, ShareReply, nothing, with};
+use crate::flow::{FromStore, Stretch, Way};
 use crate::index::{DownloadRow, KeptUpload};
 use crate::names::{disposition, told_media};
 use crate::pieces::{Ahead, PIECE, Pieces};

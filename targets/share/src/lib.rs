@@ -15,6 +15,7 @@ mod content;
 mod database;
 mod downloads;
 mod error;
+mod flow;
 mod form;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

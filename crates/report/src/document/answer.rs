@@ -309,11 +309,8 @@ fn failures(cell: &Cell, kind: &str) -> Option<String> {
 /// What was found out about the arms in one picture.
 fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
     if study.baseline.is_some() {
-        let changes = match intervals::is_too_long(study) {
-            true => matrix::changes(study),
-            false => None,
-        };
-        return changes.or_else(|| intervals::forest(study)).map(Block::Plot);
+        let changes = matrix::changes(study).or_else(|| intervals::forest(study));
+        return changes.map(Block::Plot);
     }
     let card = card::card(study, found).map(Block::Card);
     // What is said of the knee stands beside it.

@@ -39,12 +39,7 @@ pub(crate) fn forest_lines(study: &Study) -> Vec<IntervalLine> {
 }
 
 /// Changes that have room in one picture with an interval each.
-const MOST: usize = 40;
-
-/// Whether there are more changes than have room with an interval each.
-pub(super) fn is_too_long(study: &Study) -> bool {
-    forest_lines(study).len() > MOST
-}
+pub(super) const MOST: usize = 40;
 
 /// What every arm changes in every row.
 pub(super) fn forest(study: &Study) -> Option<Plot> {

@@ -220,7 +220,7 @@ mod tests {
             vacuum: Vacuum::Never,
         };
         let ground = Arc::new(ground);
-        let mut begun = |name: &str, synchronous, rows: u64| {
+        let begun = |name: &str, synchronous, rows: u64| {
             let (root, tuning) = (dir.path().join(name), tuning(synchronous));
             let mark = "mark".to_owned();
             let bodies = BodyFiles::open(root, Arc::clone(&ground), tuning, 1 << 20, 1, mark);
