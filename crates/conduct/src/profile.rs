@@ -278,7 +278,7 @@ fn make_file(
 /// Ends a row with its slot unless it has an end of its own.
 fn end_after(workload: &mut Workload, times: timetable::SlotTimes) {
     let stop = &mut workload.stop;
-    if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
+    if !stop.has_end() {
         stop.duration = Some(Nanos(times.measured_ns));
         if stop.warmup.0 == 0 {
             stop.warmup = Nanos(times.warm_up_ns);

@@ -211,6 +211,48 @@ fn orders_paces_and_ends_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn stonewalls_and_turns_that_contradict_the_rest_are_refused() {
+    let ground = Ground::new();
+    let commands: &[&str] = &[
+        "run f --wear-out",
+        "run f --stonewall 1s --wear-out-limit 1s",
+        "run f --stonewall 0",
+        "run f --stonewall soon",
+        "run f --stonewall 1s --duration 5s",
+        "run f --stonewall 1s --warmup 5s",
+        "run f --stonewall 1s --wear-out --block-size 4k/50:8k/50",
+        "run f --stonewall 1s --write-percent 100 --verify --verify-when passes",
+        "run f --file-distribution interleaved --random",
+        "run f --file-distribution interleaved --block-size 4k/50:8k/50",
+        "run f --file-distribution interleaved --block-size 47008 --file-size 94016 --threads 3 --engine null",
+    ];
+    assert_snapshot!(ground.refusals(commands), @r"
+    $ fathom run f --wear-out
+    --wear-out goes on after --stonewall TIME; add that
+    $ fathom run f --stonewall 1s --wear-out-limit 1s
+    --wear-out-limit needs --wear-out: without it nobody goes on
+    $ fathom run f --stonewall 0
+    --stonewall and --wear-out-limit are times above zero, such as 30s
+    $ fathom run f --stonewall soon
+    --stonewall: `soon` is not a duration: expected a number and an optional unit; write for example 10s, 1.5ms or 2m
+    $ fathom run f --stonewall 1s --duration 5s
+    --duration and --stonewall both end the run by time; give one of them
+    $ fathom run f --stonewall 1s --warmup 5s
+    --stonewall counts from the first operation; drop --warmup
+    $ fathom run f --stonewall 1s --wear-out --block-size 4k/50:8k/50
+    --wear-out counts operations of one size; give a single --block-size
+    $ fathom run f --stonewall 1s --write-percent 100 --verify --verify-when passes
+    --stonewall would cut a pass of --verify-when passes, which then could not be read back; use --verify-when later
+    $ fathom run f --file-distribution interleaved --random
+    --file-distribution interleaved is an order of its own: worker by worker, block by block; drop --random, or use partitioned
+    $ fathom run f --file-distribution interleaved --block-size 4k/50:8k/50
+    --file-distribution interleaved gives workers blocks of one size by turns; give a single --block-size
+    $ fathom run f --file-distribution interleaved --block-size 47008 --file-size 94016 --threads 3 --engine null
+    2 blocks of 45.9 KiB are fewer than the 3 workers that would share them (group 0); lower --threads or raise --file-size
+    ");
+}
+
+#[test]
 fn data_that_could_not_be_written_or_verified_as_asked_is_refused() {
     let ground = Ground::new();
     let commands: &[&str] = &[

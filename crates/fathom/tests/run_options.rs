@@ -529,6 +529,40 @@ static CASES: &[(&str, Trace)] = &[
         assert_eq!((transfers(&record), heat(&record).touched), (256, 256));
         Some(record)
     }),
+    ("stonewall", |place| {
+        let record = sim(place, "latency=1ms", "--duration 0s --stonewall 100ms");
+        let stonewall = record.stonewall.as_ref().expect("it came");
+        assert!(matches!(transfers(&record), 99..=101), "{stonewall:?}");
+        assert_eq!(stonewall.operations, transfers(&record));
+        assert_eq!((stonewall.wear_out_ns, stonewall.cut), (None, 0));
+        Some(record)
+    }),
+    ("wear-out", |place| {
+        let record = uneven(place, "");
+        let stonewall = record.stonewall.as_ref().expect("it came");
+        assert!(stonewall.fewest < stonewall.most, "{stonewall:?}");
+        assert!(
+            record
+                .workers
+                .iter()
+                .all(|worker| worker.operations == stonewall.most)
+        );
+        assert!(
+            stonewall.at_ns.abs_diff(200_000_000) < 20_000_000,
+            "{stonewall:?}"
+        );
+        let wear_out = stonewall.wear_out_ns.expect("somebody was slower");
+        assert_eq!(stonewall.at_ns + wear_out, record.elapsed_ns);
+        Some(record)
+    }),
+    ("wear-out-limit", |place| {
+        let record = uneven(place, "--wear-out-limit 2ms");
+        let stonewall = record.stonewall.as_ref().expect("it came");
+        assert!(stonewall.cut > 0, "{stonewall:?}");
+        let ended = record.workers.iter().map(|worker| worker.operations);
+        assert!(ended.min() < Some(stonewall.most), "{stonewall:?}");
+        Some(record)
+    }),
     ("total-bytes", |place| {
         let record = place.measure("f --engine null --threads 3 --total-bytes 1M");
         assert_eq!(record.operations.bytes(), 1 << 20);
@@ -819,6 +853,12 @@ fn sim(place: &Place, model: &str, options: &str) -> Record {
     place.measure(&format!(
         "--engine sim --file-size 4M --sim-model {model} {options}"
     ))
+}
+
+/// Workers of which chance makes some faster, until each has done what the fastest had.
+fn uneven(place: &Place, options: &str) -> Record {
+    let options = format!("--threads 4 --stonewall 200ms --wear-out {options}");
+    sim(place, "latency=1ms,jitter=exponential", &options)
 }
 
 /// A run of io_uring. What is registered with a ring leaves no trace but the record's own word.

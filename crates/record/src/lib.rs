@@ -24,6 +24,7 @@ mod plan;
 mod quantity;
 mod record;
 mod schema_one;
+mod stonewall;
 mod store;
 mod stored;
 mod summary;
@@ -60,6 +61,7 @@ pub use record::{
     Outcome, PaceAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
     VerificationFailure,
 };
+pub use stonewall::StonewallAccount;
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use stored::{ALL, KindFigures, OptionValue, StoredRecord, Typing, schema, summary};
 pub use summary::{LatencyRange, Source, Summary};

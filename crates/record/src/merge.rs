@@ -7,32 +7,20 @@
 
 mod accounts;
 mod load;
+mod refusal;
 mod series;
 
 use crate::{
     Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Measurements,
-    Outcome, PaceAccount, Record, Residency, ThresholdResult, Verification, WorkerAccount,
+    Outcome, PaceAccount, Record, Residency, StonewallAccount, ThresholdResult, Verification,
+    WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
+pub use refusal::NotOneWorkload;
 use series::SeriesOfAll;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Two records that are not of one workload on several hosts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOneWorkload {
-    #[error("they differ in {0}")]
-    Differ(&'static str),
-    #[error("record {0} is in both of them")]
-    Twice(String),
-    #[error("record {0} is of another tool, whose figures cannot be added")]
-    Foreign(String),
-    #[error("rank {0} is in both of them")]
-    SameRank(u32),
-    #[error("record {0} is of several hosts and does not say what each of them did")]
-    Unattributed(String),
-}
 
 impl Record {
     /// Makes of this record and that of other hosts, which did their part of the same workload, the
@@ -213,6 +201,11 @@ impl Record {
         both(&mut self.locks, other.locks, LockAccount::merge);
         both(&mut self.residency, other.residency, Residency::merge);
         both(&mut self.fill, other.fill, Fill::merge);
+        both(
+            &mut self.stonewall,
+            other.stonewall,
+            StonewallAccount::merge,
+        );
         both(&mut self.load, other.load, LoadAccount::merge);
         both(&mut self.group, other.group, GroupAccount::merge);
         self.differences.extend(other.differences);

@@ -2,8 +2,8 @@
 //! never zero.
 
 use crate::{
-    GroupAccount, Histogram, HostAccount, LoadAccount, Measurements, Source, Span, Stoppage,
-    Summary, ThresholdResult, Trial, WorkerAccount,
+    GroupAccount, Histogram, HostAccount, LoadAccount, Measurements, Source, Span,
+    StonewallAccount, Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ pub struct Record {
     /// share the measured time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spans: BTreeMap<String, Span>,
+    /// What had been done when the time of work that had no end by itself was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stonewall: Option<StonewallAccount>,
     /// What was counted before the measured time.
     pub warmup: Measurements,
     /// Length of one interval of the series.

@@ -7,9 +7,9 @@ use record::{
     ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LoadAccount,
     LockAccount, LoopAccount, LostRank, MachineAccount, Measurements, NotOneWorkload, Operations,
     Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA,
-    SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, Stoppage, TargetFact,
-    TargetReach, ThresholdResult, Trial, Verification, VerificationFailure, WorkerAccount,
-    WorkerMeasured,
+    SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
+    Stoppage, TargetFact, TargetReach, ThresholdResult, Trial, Verification, VerificationFailure,
+    WorkerAccount, WorkerMeasured,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -371,6 +371,15 @@ fn part(id: &str) -> Record {
             bytes: 1,
             elapsed_ns: 2,
             reason: "missing".into(),
+        }),
+        stonewall: Some(StonewallAccount {
+            at_ns: 1,
+            operations: 2,
+            bytes: 3,
+            fewest: 4,
+            most: 5,
+            wear_out_ns: Some(6),
+            cut: 7,
         }),
         stops: vec![Stoppage {
             start_ns: 1,

@@ -13,6 +13,7 @@ pub(crate) use pareto::Pareto;
 pub(crate) use permutation::Permutation;
 pub(crate) use units::random::Random;
 use units::random::split_mix;
+use workload::ByTurns;
 pub(crate) use zipf::Zipf;
 
 /// The blocks of all files in one row, so that a single index names a block.
@@ -170,6 +171,12 @@ pub(crate) enum Order {
     },
     /// Each block of the share once a round, in an order of its own for each round.
     Rounds { share: Share, rounds: Rounds },
+    /// The blocks of one worker among others that take theirs by turns: once, or again and again.
+    Turns {
+        turns: ByTurns,
+        taken: u64,
+        is_once: bool,
+    },
     /// Each block of the share once: `next` counts up; `shuffle` permutes the blocks from its base
     /// on, all of the space or the share alone.
     Once {
@@ -212,6 +219,18 @@ impl Order {
                 )
             }
             Self::Rounds { share, rounds } => Some(share.low + rounds.next()),
+            Self::Turns {
+                turns,
+                taken,
+                is_once,
+            } => {
+                if *taken >= turns.count && !*is_once {
+                    *taken = 0;
+                }
+                let index = turns.nth(*taken);
+                *taken += 1;
+                index
+            }
             Self::Once {
                 share,
                 next,
@@ -296,6 +315,23 @@ mod tests {
             assert_eq!(sorted, (100..1100).collect::<Vec<u64>>());
         }
         assert!(rounds[0] != rounds[1] && rounds[1] != rounds[2] && rounds[0] != rounds[2]);
+    }
+
+    #[test]
+    fn workers_that_take_turns_take_every_block_once_and_then_again_if_they_may() {
+        let order = |worker, is_once| Order::Turns {
+            turns: ByTurns::of(7, worker, 3),
+            taken: 0,
+            is_once,
+        };
+        let first = |mut order: Order, n| -> Vec<u64> {
+            (0..n)
+                .map_while(|_| order.next(&mut Random::stream(1, 1), 1))
+                .collect()
+        };
+        assert_eq!(first(order(0, true), 9), [0, 3, 6]);
+        assert_eq!(first(order(1, true), 9), [1, 4]);
+        assert_eq!(first(order(2, false), 5), [2, 5, 2, 5, 2]);
     }
 
     #[test]

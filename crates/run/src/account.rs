@@ -13,7 +13,7 @@ use crate::verify::MismatchClass;
 use host::Measured;
 use record::{
     Coverage, LockAccount, LoopAccount, Measurements, PaceAccount, Record, Residency, Span,
-    Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
+    StonewallAccount, Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
@@ -63,6 +63,7 @@ impl Ended<'_> {
             elapsed_ns,
             pace: self.pace(operations, elapsed_ns),
             spans: self.spans(),
+            stonewall: self.stonewall(),
             interval_ns: self.measured.interval_ns,
             workers,
             loops,
@@ -132,6 +133,17 @@ impl Ended<'_> {
             .into_iter()
             .map(|time| (time.op.name().to_owned(), span(time)))
             .collect()
+    }
+
+    /// Of several kinds that follow each other, the first is the one that it ends.
+    fn stonewall(&self) -> Option<StonewallAccount> {
+        let start = self.tallies().map(|tally| tally.started).min()?;
+        let ended = |tally: &Tally| {
+            let first = tally.kind_times.first();
+            first.map_or(tally.ended, |time| time.end)
+        };
+        let end = self.tallies().map(ended).max()?;
+        self.shared.stonewall.as_ref()?.account(start, end)
     }
 
     fn worker(&self, index: u32) -> WorkerAccount {

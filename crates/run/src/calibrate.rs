@@ -142,6 +142,8 @@ fn null_round<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<(u64, u
             bytes: u64::MAX,
             errors: 1,
         },
+        stonewall: None,
+        wears_out_until: None,
         content: Content::new(&space, 4096, None, None, None),
         locks: None,
         end_flush: Vec::new(),

@@ -26,6 +26,7 @@ mod setup;
 mod snapshot;
 mod source;
 mod steps;
+mod stonewall;
 mod tally;
 mod thread;
 mod verify;

@@ -274,7 +274,7 @@ fn decide_end(effective: &mut Workload) {
     if effective.stop.duration == Some(Nanos(0)) {
         effective.stop.duration = None;
     }
-    if effective.stop.duration.is_none() && !complete && effective.stop.total_bytes.is_none() {
+    if !effective.stop.has_end() {
         effective.stop.duration = Some(DEFAULT_DURATION);
     }
 }

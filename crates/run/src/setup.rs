@@ -15,6 +15,7 @@ use crate::resolve::Resolved;
 use crate::safety::Referent;
 use crate::source::{FlushEvery, Source, SourcePlan};
 use crate::steps::{Meeting, Steps};
+use crate::stonewall::StonewallMeeting;
 use crate::verify::{BlockState, Expected, Rewrites};
 use engine::Op;
 use groups::{groups, owned};
@@ -23,7 +24,7 @@ use record::LiveCounters;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workload::{Arrival, MetaOp, Seats, Workload};
+use workload::{Arrival, FileSharing, MetaOp, Seats, Workload};
 
 /// Shared by all workers of a run.
 pub(crate) struct Shared {
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) measured: Vec<LiveCounters>,
     pub(crate) warmup: Vec<LiveCounters>,
     pub(crate) groups: Vec<Group>,
+    pub(crate) stonewall: Option<StonewallMeeting>,
     /// Where workers wait for each other between kinds of operations that follow each other.
     meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
@@ -109,6 +111,7 @@ impl Shared {
             measured: counters(true),
             warmup: counters(workload.stop.warmup.0 > 0),
             groups,
+            stonewall: StonewallMeeting::of(workload),
             meeting: Meeting::new(workload.threads),
             names: (
                 resolved
@@ -165,13 +168,31 @@ impl Shared {
             .collect()
     }
 
+    /// When time ends the work of a run that began at `start`; `u64::MAX`: never.
+    pub(crate) fn ends(&self, start: u64) -> u64 {
+        let stop = &self.workload.stop;
+        let measured = start.saturating_add(stop.warmup.0);
+        match (&self.stonewall, stop.duration) {
+            (Some(stonewall), _) => stonewall.at(start),
+            (None, Some(duration)) => measured.saturating_add(duration.0),
+            (None, None) => u64::MAX,
+        }
+    }
+
     /// Bytes that a worker is to move, `u64::MAX` without a total: dealt out in whole blocks of the
     /// smallest size, so that all workers together exceed the total by less than one.
     pub(crate) fn share_of_bytes(&self, worker: u32) -> u64 {
         let block = self.workload.blocks.smallest().0;
+        let by_turns = self.workload.files.sharing == FileSharing::Interleaved;
         let share = |total: u64| {
-            let blocks = self.seats.part(total.div_ceil(block), worker);
-            (blocks.end - blocks.start).saturating_mul(block)
+            let blocks = total.div_ceil(block);
+            let own = if by_turns {
+                self.seats.turns(blocks, worker).count
+            } else {
+                let part = self.seats.part(blocks, worker);
+                part.end - part.start
+            };
+            own.saturating_mul(block)
         };
         self.workload
             .stop
@@ -345,7 +366,7 @@ mod tests {
     use host::Machine;
     use std::path::Path;
     use units::{Bytes, Rate};
-    use workload::{EngineName, FileSharing, Rank, share};
+    use workload::{EngineName, Rank, share};
 
     /// What a worker draws first, when it begins, and how many bytes it is to move.
     type Does = (Vec<(Op, u64, u32)>, u64, u64);
@@ -389,7 +410,12 @@ mod tests {
 
     #[test]
     fn two_ranks_of_four_workers_draw_what_eight_workers_of_one_draw() {
-        let kinds: [fn(&mut Workload); 6] = [
+        let kinds: [fn(&mut Workload); 7] = [
+            |asked| {
+                asked.files.sharing = FileSharing::Interleaved;
+                asked.access.random = false;
+                asked.stop.total_bytes = Some(Bytes(1 << 20));
+            },
             |_| {},
             |asked| asked.access.read_percent = Some(units::Percent(30.0)),
             |asked| asked.files.sharing = FileSharing::Partitioned,

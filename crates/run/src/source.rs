@@ -1,8 +1,11 @@
 //! What the next operation is: kind, place and length, drawn from the plan of one worker.
 
+mod script;
+
 use crate::access::{Order, Random, Space};
 use crate::steps::{Between, KindTime, Steps, WritePasses};
 use engine::Op;
+use script::Script;
 use std::ops::Range;
 
 /// An operation before it has a slot.
@@ -36,40 +39,6 @@ pub(crate) struct Source {
     passes: Option<Passes>,
     flushes: bool,
     rng: Random,
-}
-
-/// Metadata operations one after the other, each on all of its paths.
-#[derive(Clone, Debug)]
-struct Script {
-    /// Kind of operation, and the indexes of its paths.
-    kinds: Vec<(Op, Range<u32>)>,
-    /// What is left of the present step.
-    now: Option<(Op, Range<u32>)>,
-    steps: Steps,
-}
-
-impl Script {
-    fn next(&mut self) -> Option<Drawn> {
-        let (op, paths) = self.now.as_mut()?;
-        paths.next().map(|file| Drawn {
-            op: *op,
-            file,
-            offset: 0,
-            len: 0,
-        })
-    }
-
-    fn between(&mut self, now: u64) -> Between {
-        let kinds = &self.kinds;
-        let of = |step: u64| kinds.get(units::lossless::to_usize(step));
-        let between = self.steps.between(now, |step| of(step).map(|(op, _)| *op));
-        self.now = if matches!(between, Between::Begun(_)) {
-            of(self.steps.number()).cloned()
-        } else {
-            None
-        };
-        between
-    }
 }
 
 /// A pass of writes, a pass of reads that checks it, and so on.
@@ -280,6 +249,25 @@ impl Source {
         self.passes
             .as_ref()
             .map_or_else(WritePasses::default, |passes| passes.steps.write_passes())
+    }
+
+    /// Whether the worker has done all that its first step had.
+    pub(crate) fn has_left_a_step(&self) -> bool {
+        let script = self.script.as_ref();
+        script.is_some_and(|script| script.steps.has_left_one())
+    }
+
+    /// Whether it does steps, each on a list of its own.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Ends the present step after so many operations more; those that follow act on as many files
+    /// as it has.
+    pub(crate) fn cut(&mut self, further: u64) {
+        if let Some(script) = &mut self.script {
+            script.cut(further);
+        }
     }
 
     fn steps(&mut self) -> Option<&mut Steps> {

@@ -135,6 +135,11 @@ impl Steps {
         self.number
     }
 
+    /// Whether there is a step in which the worker has nothing left to do.
+    pub(crate) fn has_left_one(&self) -> bool {
+        self.number > 0 || self.place == Place::Left
+    }
+
     /// The passes of writes, where steps are by turns of writes and of reads.
     pub(crate) fn write_passes(&self) -> WritePasses {
         let ended = self.number.div_ceil(2);

@@ -304,10 +304,7 @@ impl WorkerTask {
             think_mode: workload.pace.think.mode,
             stop: StopRule {
                 warmup_ends,
-                ends: workload
-                    .stop
-                    .duration
-                    .map_or(u64::MAX, |duration| warmup_ends.saturating_add(duration.0)),
+                ends: shared.ends(start),
                 bytes: shared.share_of_bytes(self.index),
                 errors: match (workload.continue_on_error, workload.max_errors) {
                     (false, _) => 1,
@@ -315,6 +312,11 @@ impl WorkerTask {
                     (true, limit) => limit,
                 },
             },
+            stonewall: shared.stonewall.as_ref(),
+            wears_out_until: shared
+                .stonewall
+                .as_ref()
+                .and_then(|stonewall| stonewall.wears_out_until(start)),
             content,
             locks,
             end_flush,

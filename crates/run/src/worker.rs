@@ -6,12 +6,16 @@
 
 mod direct;
 mod plan;
+mod state;
+mod stonewall;
 
 pub(crate) use plan::{Batching, StopRule, Tick, WorkerPlan};
+use state::{IDLE, InFlight, LoopStage, NextDraw};
 
 use crate::pace::Due;
 use crate::source::Drawn;
 use crate::steps::Between;
+use crate::stonewall::StonewallMeeting;
 use crate::tally::{Failure, Tally};
 use engine::{Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
@@ -25,43 +29,6 @@ const POLL_NS: u64 = 70_000;
 const MEETING_LOOK_NS: u64 = 20_000;
 /// Longest wait before the stop flag is looked at again.
 const PATIENCE_NS: u64 = 100_000_000;
-
-#[derive(Clone, Copy)]
-struct InFlight {
-    drawn: Drawn,
-    intended: u64,
-    issued: u64,
-}
-
-const IDLE: InFlight = InFlight {
-    drawn: Drawn {
-        op: Op::Read,
-        file: 0,
-        offset: 0,
-        len: 0,
-    },
-    intended: 0,
-    issued: 0,
-};
-
-/// What a running worker does next.
-enum Draw {
-    Operation {
-        drawn: Drawn,
-        intended: u64,
-    },
-    /// Nothing before this time.
-    At(u64),
-    /// Every block of a complete order was used, or every byte that was asked for.
-    Complete,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Running,
-    Flushing,
-    Draining,
-}
 
 /// Runs the plan to its end.
 ///
@@ -97,10 +64,14 @@ struct Loop<'a, 'p, E, C> {
     batch: Vec<Request>,
     done: Vec<Completion>,
     counters: &'p LiveCounters,
-    stage: Stage,
+    stage: LoopStage,
     bytes_left: u64,
     /// Nothing was left to start.
     complete: bool,
+    /// Until this worker has reported there.
+    stonewall: Option<&'p StonewallMeeting>,
+    /// What it had begun there, where it goes on.
+    wears_out: Option<(&'p StonewallMeeting, u64)>,
     now: u64,
     next_tick: u64,
     work_before_submit: bool,
@@ -133,9 +104,11 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             batch: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
             counters,
-            stage: Stage::Running,
+            stage: LoopStage::Running,
             bytes_left: plan.stop.bytes,
             complete: false,
+            stonewall: plan.stonewall,
+            wears_out: None,
             now,
             next_tick: plan
                 .tick
@@ -175,12 +148,12 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     fn turn(&mut self) -> Result<(), EngineError> {
         loop {
             self.edge();
-            if self.direct_path && self.stage == Stage::Running {
+            if self.direct_path && self.stage == LoopStage::Running {
                 self.sprint();
                 continue;
             }
             let wait = self.fill();
-            if self.stage == Stage::Draining && self.in_flight() == 0 && self.batch.is_empty() {
+            if self.stage == LoopStage::Draining && self.in_flight() == 0 && self.batch.is_empty() {
                 return Ok(());
             }
             self.submit()?;
@@ -198,10 +171,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     /// What a point in time decides: warm-up over, time over, interval over.
     #[inline]
     fn edge(&mut self) {
-        if self.stage == Stage::Running
+        if self.stage == LoopStage::Running
             && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed))
         {
-            self.finish();
+            self.end_of_time();
         }
         if !std::ptr::eq(self.counters, self.plan.measured)
             && self.now >= self.plan.stop.warmup_ends
@@ -240,10 +213,11 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     }
 
     fn finish(&mut self) {
+        self.report_once();
         if self.plan.end_flush.is_empty() || self.plan.halt.load(Relaxed) {
-            self.stage = Stage::Draining;
+            self.stage = LoopStage::Draining;
         } else {
-            self.stage = Stage::Flushing;
+            self.stage = LoopStage::Flushing;
             self.plan
                 .source
                 .end_with_flush(std::mem::take(&mut self.plan.end_flush).into_iter());
@@ -258,30 +232,34 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                 return PATIENCE_NS;
             };
             let (drawn, intended) = match self.stage {
-                Stage::Running => match self.draw() {
-                    Draw::Operation { drawn, intended } => (drawn, intended),
-                    Draw::At(time) => {
+                LoopStage::Running => match self.draw() {
+                    NextDraw::Operation { drawn, intended } => (drawn, intended),
+                    NextDraw::At(time) => {
                         return time
                             .min(self.plan.stop.ends)
                             .saturating_sub(self.now)
                             .clamp(1, PATIENCE_NS);
                     }
-                    Draw::Complete => {
+                    NextDraw::Complete => {
                         self.complete = true;
                         self.finish();
                         continue;
                     }
                 },
+                LoopStage::Waiting => match self.meet() {
+                    Some(wait_ns) => return wait_ns,
+                    None => continue,
+                },
                 // A flush must cover what was written, so everything else has to end first.
-                Stage::Flushing if self.idle.len() < self.slots.len() => return PATIENCE_NS,
-                Stage::Flushing => match self.plan.source.next_at_end() {
+                LoopStage::Flushing if self.idle.len() < self.slots.len() => return PATIENCE_NS,
+                LoopStage::Flushing => match self.plan.source.next_at_end() {
                     Some(drawn) => (drawn, self.now),
                     None => {
-                        self.stage = Stage::Draining;
+                        self.stage = LoopStage::Draining;
                         return PATIENCE_NS;
                     }
                 },
-                Stage::Draining => return PATIENCE_NS,
+                LoopStage::Draining => return PATIENCE_NS,
             };
             self.idle.pop();
             self.start(slot, drawn, intended);
@@ -294,22 +272,22 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     /// The next operation of a running worker. A flush follows its write at once and is no event of
     /// the pace.
     #[inline]
-    fn draw(&mut self) -> Draw {
+    fn draw(&mut self) -> NextDraw {
         if let Some(drawn) = self.plan.source.next_flush() {
-            return Draw::Operation {
+            return NextDraw::Operation {
                 drawn,
                 intended: self.now,
             };
         }
         if self.bytes_left == 0 {
-            return Draw::Complete;
+            return NextDraw::Complete;
         }
         match self.plan.pace.due(self.now) {
-            Due::At(time) => Draw::At(time),
+            Due::At(time) => NextDraw::At(time),
             Due::Now { intended } => match self.plan.source.next() {
                 Some(drawn) => {
                     self.plan.pace.started(u64::from(drawn.len));
-                    Draw::Operation { drawn, intended }
+                    NextDraw::Operation { drawn, intended }
                 }
                 None => self.draw_next_step(),
             },
@@ -318,11 +296,15 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
 
     /// The source has given all that it had: what follows is another step, or nothing.
     #[cold]
-    fn draw_next_step(&mut self) -> Draw {
+    fn draw_next_step(&mut self) -> NextDraw {
         let is_idle = self.idle.len() == self.slots.len();
-        match self.plan.source.between(self.now, is_idle) {
-            Between::Over => Draw::Complete,
-            Between::NotYet => Draw::At(self.now + MEETING_LOOK_NS),
+        let between = self.plan.source.between(self.now, is_idle);
+        if self.plan.source.has_left_a_step() {
+            self.disarm();
+        }
+        match between {
+            Between::Over => NextDraw::Complete,
+            Between::NotYet => NextDraw::At(self.now + MEETING_LOOK_NS),
             Between::Begun(op) => {
                 if op == Op::Write {
                     self.plan
@@ -421,7 +403,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
 
     /// Nothing is in flight: wait for the next due time.
     fn pause(&mut self, wait_ns: u64) {
-        if self.stage != Stage::Running || wait_ns == 0 {
+        if self.stage == LoopStage::Waiting {
+            return self.rest(wait_ns);
+        }
+        if self.stage != LoopStage::Running || wait_ns == 0 {
             return;
         }
         if wait_ns > self.margin {

@@ -16,12 +16,14 @@ mod error;
 pub mod fio;
 pub mod settings;
 mod share;
+mod stonewall;
 mod workload;
 
 pub use config::{Phase, Stage, parse_config};
 pub use engine::{EngineFeature, EngineName, EngineTarget};
 pub use error::SpecError;
-pub use share::{Rank, Seats, part, share};
+pub use share::{ByTurns, Rank, Seats, part, share};
+pub use stonewall::Stonewall;
 pub use workload::kinds;
 pub use workload::{
     Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, Fadvise,

@@ -7,39 +7,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
+mod heading;
 mod parse;
+pub use heading::Heading;
 use parse::{block_sizes, number, show_blocks, switch, words_list};
 pub use units::nearest;
-
-/// Where an option stands in the help text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
-    Target,
-    Access,
-    Engine,
-    Stop,
-    Pace,
-    Data,
-    Placement,
-    Observation,
-}
-
-impl Heading {
-    /// Title in the help text.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Target => "Target and files",
-            Self::Access => "Access pattern",
-            Self::Engine => "Engine and durability",
-            Self::Stop => "When to stop",
-            Self::Pace => "Pace",
-            Self::Data => "Data and verification",
-            Self::Placement => "Placement",
-            Self::Observation => "Observation",
-        }
-    }
-}
 
 /// One option: the only place where its name, help, effect and display are written.
 pub struct Setting {
@@ -189,7 +161,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "file-distribution",
         Some("MODE"),
-        "shared: every worker uses the whole target; partitioned: disjoint parts; per-worker: NAME.worker0, NAME.worker1, …",
+        "shared: every worker uses the whole target; partitioned: disjoint parts; per-worker: NAME.worker0, NAME.worker1, …; interleaved: the workers' blocks by turns",
         |w, k, t| w.files.sharing = FileSharing::parse(k, t)?,
         |w| text(w.files.sharing.word())
     ),
@@ -530,6 +502,23 @@ pub static SETTINGS: &[Setting] = &[
         "Run this long before the measured time; kept apart in the record",
         |w, k, t| w.stop.warmup = quantity(k, Nanos::parse(t))?,
         |w| Some(w.stop.warmup.exact())
+    ),
+    row!(
+        Stop,
+        "stonewall",
+        Some("TIME"),
+        "Look at this time what every worker has done, and end; for work that is too much for the time, such as all blocks of large files. Of --meta only the first operation ends so, and the next ones take what it reached",
+        |w, k, t| w.stop.stonewall.at = Some(quantity(k, Nanos::parse(t))?),
+        |w| w.stop.stonewall.at.map(|at| at.exact())
+    ),
+    row!(Stop, "wear-out", switch "With --stonewall: go on until every worker has done as much as the fastest had by then; both rates are recorded", |w| w.stop.stonewall.wear_out),
+    row!(
+        Stop,
+        "wear-out-limit",
+        Some("TIME"),
+        "With --wear-out: go on for this long at most. Default: ten times --stonewall",
+        |w, k, t| w.stop.stonewall.wear_out_limit = Some(quantity(k, Nanos::parse(t))?),
+        |w| w.stop.stonewall.wear_out_limit.map(|limit| limit.exact())
     ),
     row!(Stop, "continue-on-error", switch "Count failed operations and go on", |w| w.continue_on_error),
     row!(

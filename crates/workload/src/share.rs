@@ -163,6 +163,12 @@ impl Seats {
         part(total, self.number(worker), self.all)
     }
 
+    /// What a worker has of `total` things that all workers take by turns.
+    #[must_use]
+    pub fn turns(self, total: u64, worker: u32) -> ByTurns {
+        ByTurns::of(total, self.number(worker), self.all)
+    }
+
     /// How much of one turn of all workers has passed when it is this one's: constant arrivals are
     /// combed.
     #[must_use]
@@ -179,6 +185,35 @@ pub fn part(total: u64, index: u32, of: u32) -> Range<u64> {
         u64::try_from(below).unwrap_or(total)
     };
     cut(index)..cut(index.saturating_add(1))
+}
+
+/// Things that are taken by turns: the first, and every so many-th after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByTurns {
+    pub first: u64,
+    pub step: u64,
+    pub count: u64,
+}
+
+impl ByTurns {
+    /// Those of the one with number `index` among `of`: the i-th thing is that of number i modulo
+    /// `of`.
+    #[must_use]
+    pub fn of(total: u64, index: u32, of: u32) -> Self {
+        let step = u64::from(of.max(1));
+        let first = u64::from(index);
+        Self {
+            first,
+            step,
+            count: total.saturating_sub(first).div_ceil(step),
+        }
+    }
+
+    /// The number among all of the one that is taken after `taken` others, as long as there is one.
+    #[must_use]
+    pub fn nth(self, taken: u64) -> Option<u64> {
+        (taken < self.count).then(|| self.first + taken * self.step)
+    }
 }
 
 impl Workload {
@@ -226,6 +261,25 @@ mod tests {
                 .collect();
             prop_assert_eq!(spread, together);
             prop_assert!(group(size, workers).all(|seats| seats.all() == alone.all()));
+        }
+
+        #[test]
+        fn turns_are_disjoint_and_their_union_is_the_whole(total in 0_u64..5000, size in 1_u32..12, workers in 1_u32..8) {
+            let alone = Seats::of(Rank::default(), size * workers);
+            let mut taken = Vec::new();
+            for (seats, rank) in group(size, workers).zip(0_u32..) {
+                for worker in 0..workers {
+                    let turns = seats.turns(total, worker);
+                    prop_assert_eq!(turns, alone.turns(total, rank * workers + worker));
+                    let of_worker: Vec<u64> = (0..).map_while(|number| turns.nth(number)).collect();
+                    prop_assert_eq!(of_worker.len() as u64, turns.count);
+                    let number = u64::from(seats.number(worker));
+                    prop_assert!(of_worker.iter().all(|i| i % u64::from(seats.all()) == number));
+                    taken.extend(of_worker);
+                }
+            }
+            taken.sort_unstable();
+            prop_assert_eq!(taken, (0..total).collect::<Vec<u64>>());
         }
 
         #[test]

@@ -1,5 +1,8 @@
 //! One I/O workload as plain data.
 
+mod defaults;
+
+use crate::stonewall::Stonewall;
 use crate::{EngineName, Rank, SpecError};
 use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
@@ -43,7 +46,13 @@ words!(
 );
 words!(
     /// Which part of the target each worker uses.
-    FileSharing { Shared = "shared", Partitioned = "partitioned", PerWorker = "per-worker" }
+    FileSharing {
+        Shared = "shared",
+        Partitioned = "partitioned",
+        PerWorker = "per-worker",
+        /// Transfer i is that of worker i modulo their number.
+        Interleaved = "interleaved",
+    }
 );
 words!(
     /// Content of writes that are not verified.
@@ -242,6 +251,18 @@ pub struct Stop {
     pub total_bytes: Option<Bytes>,
     /// Measured but kept apart: not in the result.
     pub warmup: Nanos,
+    pub stonewall: Stonewall,
+}
+
+impl Stop {
+    /// Whether anything ends the work.
+    #[must_use]
+    pub fn has_end(&self) -> bool {
+        self.duration.is_some()
+            || self.complete
+            || self.total_bytes.is_some()
+            || self.stonewall.at.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -302,124 +323,6 @@ pub struct Placement {
 pub struct Heat {
     pub on: bool,
     pub buckets: u32,
-}
-
-impl Default for Workload {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
-    fn default() -> Self {
-        Self {
-            targets: Vec::new(),
-            engine: EngineName::Auto,
-            threads: 1,
-            blocks: BlockSizes::one(Bytes(4096)),
-            queue_depth: 1,
-            submit_batch: None,
-            reap_batch: None,
-            ring: Ring {
-                fixed: Fixed {
-                    buffers: None,
-                    files: None,
-                },
-                sqpoll: false,
-                iopoll: false,
-            },
-            sim_model: "latency=100us".into(),
-            files: Files {
-                size: None,
-                offset: Bytes(0),
-                regions: None,
-                sharing: FileSharing::Shared,
-                num_files: None,
-                num_dirs: None,
-                dir_depth: None,
-                dir_width: None,
-                total_files: None,
-                layout_manifest: None,
-                export_layout_manifest: None,
-                fill: Fill {
-                    preallocate: false,
-                    refill: None,
-                    pattern: DataPattern::Random,
-                    truncate: false,
-                },
-                worker_placeholder: None,
-                allow_destroy: Vec::new(),
-                meta: Vec::new(),
-            },
-            access: Access {
-                random: false,
-                read_percent: None,
-                write_percent: None,
-                distribution: Distribution::Uniform,
-                zipf_theta: 1.2,
-                pareto_h: 0.2,
-                gaussian: Gaussian {
-                    center: 0.5,
-                    stddev: 0.1,
-                },
-                scatter: false,
-                no_repeat: false,
-            },
-            stop: Stop {
-                duration: None,
-                complete: false,
-                total_bytes: None,
-                warmup: Nanos(0),
-            },
-            pace: Pace {
-                rate_iops: None,
-                rate_bytes: None,
-                arrival: Arrival::Constant,
-                think: Think {
-                    time: Nanos(0),
-                    mode: ThinkMode::Sleep,
-                    every: 1,
-                    adaptive: Percent(0.0),
-                },
-            },
-            durability: Durability {
-                open: OpenFlags {
-                    direct: false,
-                    sync: false,
-                    dsync: false,
-                },
-                fsync: 0,
-                fdatasync: 0,
-                end_fsync: false,
-            },
-            writing: Writing {
-                pattern: DataPattern::Random,
-                dedupe: None,
-                compress: None,
-            },
-            verify: Verify {
-                on: false,
-                pattern: VerifyPattern::Header,
-                when: VerifyWhen::Reads,
-            },
-            placement: Placement {
-                cpu_cores: None,
-                numa_zones: None,
-                affinity: Affinity::Strict,
-            },
-            heat: Heat {
-                on: false,
-                buckets: 100,
-            },
-            worker_series: false,
-            cache: Cache::AsIs,
-            fadvise: Vec::new(),
-            madvise: Vec::new(),
-            lock_mode: LockMode::None,
-            max_errors: 0,
-            continue_on_error: false,
-            seed: 1,
-            rank: Rank::default(),
-        }
-    }
 }
 
 impl Workload {

@@ -41,7 +41,7 @@ pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Resu
         let mut phases = phases(&common, name)?;
         for phase in &mut phases {
             let stop = &mut phase.workload.stop;
-            if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
+            if !stop.has_end() {
                 stop.duration = Some(slot);
             }
         }

@@ -2,7 +2,8 @@
 
 use super::sources::{self, Counts, Times};
 use super::{Preference, QuantityValue, Shown};
-use crate::Record;
+use crate::stonewall::of_stonewall;
+use crate::{Record, StonewallAccount};
 use Preference::{Higher, Lower, Unsaid};
 use Source::{Counts as Counted, Record as Whole, Stated, Times as Timed};
 use units::ValueUnit::{
@@ -207,6 +208,20 @@ pub(super) static TABLE: &[Measure] = &[
         Ratio,
         Lower,
         Whole(sources::device_bytes_each),
+    ),
+    row(
+        "stonewall.iops",
+        "IOPS to the stonewall",
+        PerSecond,
+        Higher,
+        Whole(|record| of_stonewall(record, StonewallAccount::per_second)),
+    ),
+    row(
+        "stonewall.throughput",
+        "bandwidth to the stonewall",
+        BytesPerSecond,
+        Higher,
+        Whole(|record| of_stonewall(record, StonewallAccount::bytes_per_second)),
     ),
     row(
         "users",

@@ -14,6 +14,7 @@ const MOST_BUSY: f64 = 1.5;
 pub(super) fn write(page: &mut Page, record: &Record) {
     page.gap();
     pace(page, record);
+    stonewall(page, record);
     in_flight(page, record);
     cpu(page, record);
     hosts(page, record);
@@ -96,6 +97,45 @@ fn pace(page: &mut Page, record: &Record) {
             ),
         );
     }
+}
+
+fn stonewall(page: &mut Page, record: &Record) {
+    let Some(account) = &record.stonewall else {
+        return;
+    };
+    let rates = [
+        account
+            .bytes_per_second()
+            .map(|rate| ByteRate(rate).to_string()),
+        account.per_second().map(|rate| Rate(rate).to_string()),
+    ];
+    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    let spread = if account.fewest == account.most {
+        String::new()
+    } else {
+        format!(
+            "; the slowest worker had {}, the fastest {}",
+            grouped(account.fewest),
+            counted(account.most, "operation")
+        )
+    };
+    let after = account.wear_out_ns.map(|ns| {
+        let cut = if account.cut > 0 {
+            format!(", when its limit ended {}", counted(account.cut, "worker"))
+        } else {
+            String::new()
+        };
+        format!("; wear-out of {}{cut}", Nanos(ns))
+    });
+    page.fact(
+        "stonewall",
+        &format!(
+            "{} by {}{spread}{}",
+            rates.join(", "),
+            Nanos(account.at_ns),
+            after.unwrap_or_default()
+        ),
+    );
 }
 
 fn in_flight(page: &mut Page, record: &Record) {

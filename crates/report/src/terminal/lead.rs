@@ -20,10 +20,11 @@ const SWITCHES: [(&str, &str); 10] = [
 ];
 
 /// Ways to share the target among threads and how the lead calls them.
-const SHARING: [(&str, &str); 3] = [
+const SHARING: [(&str, &str); 4] = [
     ("shared", "all on the whole target"),
     ("partitioned", "each on its part"),
     ("per-worker", "each on its own file"),
+    ("interleaved", "block by block by turns"),
 ];
 
 pub(super) fn write(page: &mut Page, record: &Record) {
@@ -203,6 +204,17 @@ fn how(record: &Record) -> Vec<String> {
             .and_then(|text| Bytes::parse(text).ok())
             .map(|bytes| format!("until {bytes}")),
     );
+    let stonewall = effective
+        .text("stonewall")
+        .and_then(|text| Nanos::parse(text).ok());
+    out.extend(stonewall.map(|at| {
+        let goes_on = if effective.is_on("wear-out") {
+            " and the wear-out after it"
+        } else {
+            ""
+        };
+        format!("to the stonewall at {at}{goes_on}")
+    }));
     out.push(format!("measured {}", Nanos(record.elapsed_ns)));
     out
 }

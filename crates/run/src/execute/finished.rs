@@ -18,6 +18,10 @@ pub(super) fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool
     let ended = workload.stop.complete
         && workload.stop.duration.is_none()
         && workload.stop.total_bytes.is_none()
+        && shared
+            .stonewall
+            .as_ref()
+            .is_none_or(|stonewall| !stonewall.stopped_any())
         && !shared.halt.load(Relaxed);
     whole && use_of(workload).writes && (passed || ended)
 }

@@ -1,8 +1,11 @@
 //! Options that contradict each other, or that would do nothing: refused, never ignored.
 
+mod ends;
+
 use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
+use ends::ends;
 use workload::{
     Arrival, DataPattern, Distribution, EngineFeature, EngineTarget, FileSharing, LockMode, MetaOp,
     SpecError, ThinkMode, VerifyPattern, VerifyWhen, Workload,
@@ -41,6 +44,7 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
         return conflict("--heatmap-buckets needs --heatmap");
     }
     placeholder(asked)?;
+    interleaved(asked)?;
     regions(asked)?;
     let sizes = asked.files.size;
     if sizes.is_some_and(|size| size.0 < asked.files.offset.0 + asked.blocks.largest().0) {
@@ -96,6 +100,24 @@ fn regions(asked: &Workload) -> Result<(), RunError> {
         return conflict(format!(
             "--worker-regions: the step must be a multiple of --block-size {block}, and the length at least one block"
         ));
+    }
+    Ok(())
+}
+
+/// Blocks that workers take by turns have one size and one order.
+fn interleaved(asked: &Workload) -> Result<(), RunError> {
+    if asked.files.sharing != FileSharing::Interleaved {
+        return Ok(());
+    }
+    if asked.access.random {
+        return conflict(
+            "--file-distribution interleaved is an order of its own: worker by worker, block by block; drop --random, or use partitioned",
+        );
+    }
+    if asked.blocks.0.len() > 1 {
+        return conflict(
+            "--file-distribution interleaved gives workers blocks of one size by turns; give a single --block-size",
+        );
     }
     Ok(())
 }
@@ -251,32 +273,6 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
         return conflict(format!(
             "--verify-pattern header needs blocks that are multiples of {unit} bytes"
         ));
-    }
-    Ok(())
-}
-
-fn ends(asked: &Workload) -> Result<(), RunError> {
-    if asked.runs_to_completion() {
-        if asked.blocks.0.len() > 1 {
-            return conflict(
-                "running until complete counts blocks of one size; give a single --block-size or an end by --duration",
-            );
-        }
-        if asked.access.distribution != Distribution::Uniform {
-            return conflict(
-                "running until complete uses every block once, which leaves no room for a --distribution",
-            );
-        }
-        if asked.reads_back() && asked.stop.total_bytes.is_some() {
-            return conflict(
-                "--verify-when passes ends after a pass of each or by --duration; drop --total-bytes",
-            );
-        }
-        if asked.stop.warmup.0 > 0 {
-            return conflict(
-                "--warmup would use up blocks that running until complete must measure",
-            );
-        }
     }
     Ok(())
 }

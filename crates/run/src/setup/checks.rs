@@ -32,7 +32,11 @@ pub(super) fn check_shares(
     } else {
         u64::from(workload.seats().all())
     };
-    let is_dealt_out = workload.files.sharing == FileSharing::Partitioned || workload.stop.complete;
+    let is_dealt_out = workload.stop.complete
+        || matches!(
+            workload.files.sharing,
+            FileSharing::Partitioned | FileSharing::Interleaved
+        );
     if !workload.files.meta.is_empty() || blocks >= workers || !is_dealt_out {
         return Ok(());
     }

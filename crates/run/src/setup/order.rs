@@ -2,7 +2,7 @@
 
 use super::{STREAM_ROUNDS, STREAM_SCATTER};
 use crate::access::{Draw, Gaussian, Order, Pareto, Permutation, Rounds, Share, Space, Zipf};
-use workload::{Distribution, FileSharing, Workload};
+use workload::{ByTurns, Distribution, FileSharing, Workload};
 
 /// A worker, and its place among those that use the same files.
 #[derive(Clone, Copy)]
@@ -36,6 +36,13 @@ pub(super) fn order(
 ) -> Order {
     let access = &workload.access;
     let blocks = space.blocks();
+    if workload.files.sharing == FileSharing::Interleaved {
+        return Order::Turns {
+            turns: ByTurns::of(blocks, place, of),
+            taken: 0,
+            is_once: workload.stop.complete,
+        };
+    }
     let region = region(workload, blocks, place);
     let own = region.unwrap_or_else(|| Share::part(blocks, place, of));
     let whole = Share {

@@ -4,6 +4,7 @@ use crate::content::Content;
 use crate::locks::Locks;
 use crate::pace::Pace;
 use crate::source::Source;
+use crate::stonewall::StonewallMeeting;
 use record::LiveCounters;
 use std::sync::atomic::AtomicBool;
 use workload::ThinkMode;
@@ -35,6 +36,10 @@ pub(crate) struct WorkerPlan<'a> {
     pub pace: Pace,
     pub think_mode: ThinkMode,
     pub stop: StopRule,
+    /// The end by time is one that workers look back at.
+    pub stonewall: Option<&'a StonewallMeeting>,
+    /// Until when the worker may go on after it; `None`: not at all.
+    pub wears_out_until: Option<u64>,
     pub content: Content<'a>,
     pub locks: Option<Locks>,
     /// Files to flush inside the measured time when the run ends.

@@ -5,7 +5,7 @@ use super::stop::one_pass;
 use super::{invalidated, put};
 use crate::fio::job::{Checking, Job};
 use crate::{DataPattern, Durability, Pace, SpecError, VerifyPattern, VerifyWhen, Workload};
-use units::{Nanos, Percent};
+use units::Percent;
 
 pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     if job.writes() {
@@ -131,10 +131,8 @@ pub(super) fn read_back(
     reading.access.read_percent = Some(Percent(100.0));
     reading.access.no_repeat = false;
     reading.stop = crate::Stop {
-        duration: None,
         complete: true,
-        total_bytes: None,
-        warmup: Nanos(0),
+        ..crate::Stop::default()
     };
     reading.pace = Pace {
         rate_iops: None,
