@@ -150,6 +150,8 @@ pub(crate) fn answered(mut error: clap::Error, verb: Option<&str>, verbs: &[&str
     if let Some(told) = told {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
+        // It shows the option that is written most alike.
+        error.remove(ContextKind::Usage);
         let told = StyledStr::from(told);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told]));
     }
@@ -185,7 +187,7 @@ mod tests {
         for (verb, foreign, ours) in WORDS {
             let text = said(&[verb, foreign, "1"]);
             assert!(
-                text.contains(&format!("tip: {ours}")),
+                text.contains(&format!("tip: {ours}")) && !text.contains("Usage:"),
                 "{verb} {foreign}: {text}"
             );
             let help = crate::verbs()

@@ -292,7 +292,10 @@ pub(crate) fn laid_out(command: Command, is_brief: bool) -> Command {
     };
     let command = verb(command, path, is_brief);
     match command.get_name() {
-        "fathom" => command.after_help(START),
+        "fathom" => {
+            let parts: Vec<String> = START.split("\n\n").map(unbroken).collect();
+            command.after_help(parts.join("\n\n"))
+        }
         _ => command,
     }
 }
@@ -351,12 +354,30 @@ fn grouped(arg: Arg) -> Arg {
 fn after(text: &str, is_brief: bool, more: Option<String>) -> String {
     let is_of_use =
         |of: &&str| !is_brief || of.starts_with("Examples:") || of.starts_with("Exit codes:");
-    let mut parts: Vec<&str> = text.trim().split("\n\n").filter(is_of_use).collect();
+    let parts = text.trim().split("\n\n").filter(is_of_use);
+    let mut parts: Vec<String> = parts.map(unbroken).collect();
     if !parts.iter().any(|part| part.starts_with("Exit codes:")) {
-        parts.push(EXIT_CODES);
+        parts.push(EXIT_CODES.to_owned());
     }
-    parts.extend(more.as_deref());
+    parts.extend(more);
     parts.join("\n\n")
+}
+
+/// A paragraph on one line, which the terminal's width breaks; lines that are indented stay.
+fn unbroken(paragraph: &str) -> String {
+    let mut out = String::new();
+    let mut may_join = false;
+    for line in paragraph.lines() {
+        let is_own = line.starts_with(' ') || line.is_empty();
+        out.push_str(match (out.is_empty(), may_join && !is_own) {
+            (true, _) => "",
+            (false, true) => " ",
+            (false, false) => "\n",
+        });
+        out.push_str(line);
+        may_join = !is_own;
+    }
+    out
 }
 
 #[cfg(test)]
@@ -416,6 +437,11 @@ mod tests {
             .filter(|id| !known.iter().any(|of| of == **id))
             .collect();
         assert!(unknown.is_empty(), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_paragraph_breaks_where_the_terminal_does_and_examples_stay_lines() {
+        assert_eq!(unbroken("a\nb\n  c\n  d\ne\nf"), "a b\n  c\n  d\ne f");
     }
 
     #[test]

@@ -115,6 +115,46 @@ fn every_command_of_the_readme_works() {
     for command in commands {
         let said = runs(&command, &place, &path, &[0]);
         assert!(!said.trim().is_empty(), "`{command}` said nothing");
+        if command.starts_with("fathom profile") {
+            has_the_shape_of_the_example(&said);
+        }
+    }
+}
+
+/// What the README shows of its first command has lines that begin as those of the command do, and
+/// columns that it has; the numbers are those of the machine, and so are the findings.
+fn has_the_shape_of_the_example(said: &str) {
+    let readme = document("README.md");
+    let (_, example) = readme.split_once("\n```\nProfile of").expect("an example");
+    let (example, _) = example.split_once("\n```").expect("the example ends");
+    let is_finding = |line: &&str| line.contains("]: ");
+    let lines = example.lines().skip(1).filter(|line| !is_finding(line));
+    for line in lines.filter(|line| !line.is_empty()) {
+        let start = line
+            .split(|c: char| c.is_ascii_digit())
+            .next()
+            .unwrap_or_default();
+        let start = start.split(" No: ").next().unwrap_or_default();
+        let start = start.trim_end();
+        assert!(
+            said.lines().any(|line| line.starts_with(start)),
+            "no line begins with {start:?}:\n{said}"
+        );
+        if start.starts_with("Row ") {
+            let columns = |line: &str| -> Vec<String> {
+                let cells = line.split("  ").map(str::trim);
+                cells
+                    .filter(|cell| !cell.is_empty())
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let printed = said.lines().find(|line| line.starts_with("Row "));
+            let printed = columns(printed.unwrap_or_default());
+            // An interval is a range where runs depend on when they ran.
+            let known = |column: &String| printed.contains(column) || column.contains("(IOPS)");
+            let unknown: Vec<String> = columns(line).into_iter().filter(|of| !known(of)).collect();
+            assert!(unknown.is_empty(), "{unknown:?} of {printed:?}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
-use crate::words::counted;
+use crate::words::{counted, some};
 use analyze::{
     Cell, Fact, Figure, RowComparison, Severity, Study, StudyRow, is_aside, is_told_apart,
 };
@@ -92,7 +92,35 @@ fn said(study: &Study) -> Vec<Sentence> {
         None => levels(study).into_iter().map(plain).collect(),
     };
     out.extend(knees);
+    out.extend(missed(study));
     out
+}
+
+/// Thresholds that runs were held against and missed; what a search tries is to be missed once.
+fn missed(study: &Study) -> impl Iterator<Item = Sentence> {
+    let rows = || study.rows.iter().filter(|row| !row.is_step);
+    (0..study.arms.len()).filter_map(move |arm| {
+        let mut texts: Vec<String> = Vec::new();
+        for row in rows() {
+            let runs = row.cells[arm].iter().flat_map(|cell| &cell.details);
+            let results = runs.flat_map(|run| &run.thresholds);
+            for result in results.filter(|result| !result.holds) {
+                texts.push(format!(
+                    "{} in {} ({})",
+                    result.threshold, row.name, result.measured
+                ));
+            }
+        }
+        (!texts.is_empty()).then(|| Sentence {
+            arms: Some(arm)
+                .filter(|_| study.arms.len() > 1)
+                .into_iter()
+                .collect(),
+            scope: "",
+            verdict: None,
+            text: format!("Missed: {}.", some(&texts)),
+        })
+    })
 }
 
 /// What is said of the arms: over all rows where they are judged as one family, of all comparisons

@@ -65,12 +65,13 @@ impl ExperimentNow<'_> {
     pub fn line(&self) -> String {
         let plan = self.standing.plan();
         let arm = |of: &ArmStanding| {
-            let change = of.effect.as_ref().map(shown).unwrap_or_default();
+            let change = of.effect.as_ref().map(shown);
+            let change = change.map_or_else(String::new, |change| format!(" {change}"));
             let verdict = match of.is_control {
                 true => "control".to_owned(),
                 false => self.verdict(&of.arm),
             };
-            format!("{} {change}, {verdict}", of.arm)
+            format!("{}{change}, {verdict}", of.arm)
         };
         let arms: Vec<String> = self.standing.arms().iter().map(arm).collect();
         let passes = format!("pass {} of {}", self.standing.passes(), most(plan));

@@ -62,8 +62,13 @@ fn lead(page: &mut Page, record: &Record) {
         None if of("new-connections") == "true" => "a connection a request".to_owned(),
         None => "keep-alive".to_owned(),
     };
+    // Plain HTTP signs nothing.
+    let payload = match target.is_some_and(|target| target.kind == "http") {
+        true => String::new(),
+        false => format!(", payload {}", of("payload")),
+    };
     let how = format!(
-        "{load}; {} {}, {}, {keep}, payload {}, {} data{}; measured {}",
+        "{load}; {} {}, {}, {keep}{payload}, {} data{}; measured {}",
         of("threads"),
         if of("threads") == "1" {
             "thread"
@@ -71,7 +76,6 @@ fn lead(page: &mut Page, record: &Record) {
             "threads"
         },
         of("protocol"),
-        of("payload"),
         of("data"),
         if of("verify") == "true" {
             ", verified"
