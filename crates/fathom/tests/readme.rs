@@ -130,7 +130,8 @@ fn has_the_shape_of_the_example(said: &str) {
     let is_finding = |line: &&str| line.contains("]: ");
     let lines = example.lines().skip(1).filter(|line| !is_finding(line));
     for line in lines.filter(|line| !line.is_empty()) {
-        let start = line
+        let start = line.split("  ").next().unwrap_or_default();
+        let start = start
             .split(|c: char| c.is_ascii_digit())
             .next()
             .unwrap_or_default();
@@ -140,7 +141,7 @@ fn has_the_shape_of_the_example(said: &str) {
             said.lines().any(|line| line.starts_with(start)),
             "no line begins with {start:?}:\n{said}"
         );
-        if start.starts_with("Row ") {
+        if line.starts_with("Row ") {
             let columns = |line: &str| -> Vec<String> {
                 let cells = line.split("  ").map(str::trim);
                 cells
