@@ -1,13 +1,22 @@
 //! Several hosts: what the command line says of a rank's place among others.
 
+mod agree;
+mod connection;
+mod joining;
+mod launched;
+mod together;
+
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
-use host::{CommonStart, Machine};
+use host::{CommonStart, Machine, StartBy};
 use record::{FathomVersion, GroupAccount, Record, TargetReach};
 use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
+
+pub(crate) use launched::Launch;
+pub(crate) use together::run;
 
 const HEADING: &str = "Several hosts";
 
@@ -66,6 +75,26 @@ pub(crate) fn add(command: Command) -> Command {
             .value_parser(["auto", "shared", "local"])
             .default_value("auto"),
         )
+        .arg(arg(
+            "mpi",
+            "LIBRARY",
+            "Under mpirun or srun: the MPI library that connects the ranks, auto, or none [default: auto: the launcher's]",
+        ))
+        .arg(arg(
+            "lead",
+            "TIME",
+            "From the agreement on the start to the start; doubled where a rank needs more [default: 200ms]",
+        ))
+        .arg(arg(
+            "max-skew",
+            "TIME",
+            "Ranks that began further apart are exit code 4 [default: 10ms]",
+        ))
+        .arg(arg(
+            "lost-after",
+            "TIME",
+            "A rank that is not heard of for so long is lost, and the trial with it [default: 10s]",
+        ))
         .arg(arg("hosts", "LIST", "Not available yet: give each host --rank and --start-at").hide(true))
         .arg(arg("hostfile", "FILE", "As --hosts").hide(true))
 }
@@ -118,17 +147,12 @@ impl RankPlace {
         if state.is_none() && text("clock").is_none_or(|asked| asked != "unsynchronised") {
             return Err(Usage("nothing keeps the clock of this machine in step with others, so that a common start by the clock may be any time off; run chronyd or another NTP client, or give --clock unsynchronised, which the record says".into()).into());
         }
-        let target_is = match text("target-is").map(String::as_str) {
-            Some("shared") => Some(TargetReach::Shared),
-            Some("local") => Some(TargetReach::Local),
-            Some(_) | None => None,
-        };
         Ok(Some(Self {
             rank,
             at,
             clock_bound_ns: state.map(|state| state.most_error_ns),
             is_synchronised: state.is_some(),
-            target_is,
+            target_is: target_is(matches),
         }))
     }
 
@@ -158,9 +182,20 @@ impl RankPlace {
                 unsynchronised: !self.is_synchronised,
                 ..GroupAccount::default()
             },
-            at: self.at,
-            clock_bound_ns: self.clock_bound_ns,
+            by: StartBy::Clock {
+                at: self.at,
+                bound_ns: self.clock_bound_ns,
+            },
         })
+    }
+}
+
+/// How far the target reaches, where the command line says it.
+fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
+    match matches.get_one::<String>("target-is").map(String::as_str) {
+        Some("shared") => Some(TargetReach::Shared),
+        Some("local") => Some(TargetReach::Local),
+        Some(_) | None => None,
     }
 }
 

@@ -201,6 +201,10 @@ const GROUPS: [(&str, &[&str]); 10] = [
     (
         "Several hosts",
         &[
+            "mpi",
+            "lead",
+            "max-skew",
+            "lost-after",
             "rank",
             "start-at",
             "clock",

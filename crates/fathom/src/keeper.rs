@@ -26,6 +26,44 @@ pub(crate) fn argument() -> Arg {
         .help("How often what was measured so far is written to --records")
 }
 
+/// The file of records, for what is written there while a run goes on.
+pub(crate) struct SnapshotFile {
+    output: OutputFile,
+    store: Option<Store>,
+}
+
+impl SnapshotFile {
+    /// `None` where there is to be none, or what it is reads every line, as what reads a pipe does.
+    pub(crate) fn of(matches: &ArgMatches, targets: &[PathBuf]) -> Option<Self> {
+        let path = matches.get_one::<PathBuf>("records")?;
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            return None;
+        }
+        let output = OutputFile::new(path, RECORDS).forced(matches.get_flag("force"));
+        Some(Self {
+            output: output.apart_from(targets),
+            store: None,
+        })
+    }
+
+    /// Writes what there is so far; what cannot be written is told, and `false`.
+    pub(crate) fn keep(&mut self, record: &Record) -> bool {
+        let written = match &mut self.store {
+            Some(store) => Store::append(store, record).map_err(anyhow::Error::from),
+            None => {
+                open(&self.output).and_then(|open| Ok(self.store.insert(open).append(record)?))
+            }
+        };
+        if let Err(error) = &written {
+            // The record at the end says whether it can be kept; the run goes on.
+            say(&format!(
+                "warning: what was measured so far is not kept: {error:#}"
+            ));
+        }
+        written.is_ok()
+    }
+}
+
 /// The thread that writes.
 struct Keeper {
     rule: SnapshotRule,
@@ -35,20 +73,14 @@ struct Keeper {
 impl Keeper {
     /// Begins to write to the file of records, where there is one to be and it is a file.
     fn begin(matches: &ArgMatches, targets: &[PathBuf]) -> Result<Option<Self>> {
-        let Some(path) = matches.get_one::<PathBuf>("records") else {
+        let Some(mut file) = SnapshotFile::of(matches, targets) else {
             return Ok(None);
         };
-        // What reads a pipe reads every line.
-        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
-            return Ok(None);
-        }
-        let output = OutputFile::new(path, RECORDS).forced(matches.get_flag("force"));
-        let output = output.apart_from(targets);
         let every_ns = every_ns(matches)?;
         let (to, receive) = channel();
         let thread = std::thread::Builder::new()
             .name("fathom-keeper".into())
-            .spawn(move || keep(&output, &receive))?;
+            .spawn(move || keep(&mut file, &receive))?;
         Ok(Some(Self {
             rule: SnapshotRule { every_ns, to },
             thread,
@@ -91,21 +123,8 @@ pub(crate) fn every_ns(matches: &ArgMatches) -> Result<u64> {
     Ok(every_ns)
 }
 
-fn keep(output: &OutputFile, receive: &Receiver<Record>) {
-    let mut store = None;
-    for record in receive {
-        let written = match &mut store {
-            Some(store) => Store::append(store, &record).map_err(anyhow::Error::from),
-            None => open(output).and_then(|open| Ok(store.insert(open).append(&record)?)),
-        };
-        if let Err(error) = written {
-            // The record at the end says whether it can be kept; the run goes on.
-            say(&format!(
-                "warning: what was measured so far is not kept: {error:#}"
-            ));
-            return;
-        }
-    }
+fn keep(file: &mut SnapshotFile, receive: &Receiver<Record>) {
+    let _all_or_until_it_cannot_be_written = receive.iter().all(|record| file.keep(&record));
 }
 
 fn open(output: &OutputFile) -> Result<Store> {

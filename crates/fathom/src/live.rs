@@ -101,6 +101,17 @@ impl Live {
         }))))
     }
 
+    /// Tells nobody.
+    pub(crate) fn silent() -> Self {
+        Self(Arc::new(Mutex::new(Showing {
+            screen: ProgressScreen::new(true),
+            board: None,
+            view: None,
+            every: Nanos(1_000_000_000),
+            fresh: Vec::new(),
+        })))
+    }
+
     fn told(&self) -> MutexGuard<'_, Showing> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -95,12 +95,28 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let output = Output::new(matches)?;
     let target = target::observed(matches)?;
     let place = group::RankPlace::read(matches)?;
+    let launch = group::Launch::read(matches)?;
     keeper::every_ns(matches)?;
-    let Asked {
+    let asked = asked(matches, output)?;
+    match launch {
+        Some(launch) if !matches.get_flag("dry-run") => group::run(matches, &launch, asked),
+        Some(launch) if !launch.is_root() => Ok(0),
+        Some(_) | None => run_alone(matches, target, place.as_ref(), asked),
+    }
+}
+
+/// Runs what was asked in this process, which knows of no other.
+fn run_alone(
+    matches: &ArgMatches,
+    target: Option<Observed>,
+    place: Option<&group::RankPlace>,
+    asked: AskedRun,
+) -> Result<i32> {
+    let AskedRun {
         mut stages,
         mut output,
         job,
-    } = asked(matches, output)?;
+    } = asked;
     let common_start = place.map(|place| place.share(&mut stages)).transpose()?;
     let thresholds = thresholds(matches, &stages, target.as_ref())?;
     sys::catch_signals();
@@ -157,13 +173,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 }
 
 /// Whether no further stage is to begin.
-fn is_over(records: &[Record]) -> bool {
+pub(crate) fn is_over(records: &[Record]) -> bool {
     let last = records.last().map(|record| record.outcome.exit_code);
     sys::caught_signal().is_some() || last.is_some_and(|code| ![0, MISSED].contains(&code))
 }
 
 /// What a foreign job says of a record of this name.
-fn of_job(job: Option<&FioJobs>, name: &str) -> Vec<String> {
+pub(crate) fn of_job(job: Option<&FioJobs>, name: &str) -> Vec<String> {
     let concerned = job.map(|job| {
         let notices = job.notices.iter();
         notices
@@ -178,7 +194,7 @@ fn of_job(job: Option<&FioJobs>, name: &str) -> Vec<String> {
 const MISSED: i32 = 3;
 
 /// The thresholds that were asked for; each is of something that a phase does.
-fn thresholds(
+pub(crate) fn thresholds(
     matches: &ArgMatches,
     stages: &[Stage],
     server: Option<&Observed>,
@@ -219,16 +235,15 @@ fn keep_failure(
 }
 
 /// What the command line says.
-struct Asked {
-    stages: Vec<Stage>,
-    output: Output,
-    /// What is done otherwise than a foreign job meant it.
+pub(crate) struct AskedRun {
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) output: Output,
     /// What else a fio job says.
-    job: Option<FioJobs>,
+    pub(crate) job: Option<FioJobs>,
 }
 
 /// What to run, from a fio job, a TOML file, or the flags.
-fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
+fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
     let fio_arguments: Vec<String> = matches
         .get_many::<String>("fio-arguments")
         .map(|args| args.cloned().collect())
@@ -242,7 +257,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
             .into());
         }
         let (stages, output, job) = fio::stages(matches, &fio_arguments, output)?;
-        return Ok(Asked {
+        return Ok(AskedRun {
             stages,
             output,
             job: Some(job),
@@ -253,7 +268,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
             name: "run".into(),
             workload: flags::workload(matches)?,
         }])];
-        return Ok(Asked {
+        return Ok(AskedRun {
             stages,
             output,
             job: None,
@@ -274,7 +289,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
             .flat_map(|stage| &mut stage.0)
             .for_each(|phase| phase.workload.targets.clone_from(&named));
     }
-    Ok(Asked {
+    Ok(AskedRun {
         stages,
         output,
         job: None,

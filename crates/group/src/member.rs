@@ -1,133 +1,42 @@
 //! What one rank does: it asks for the time until it knows the root's clock well, begins when the
-//! root says, tells how far it is, and ends with all others or when they are lost.
+//! root says, says its words in rounds, and ends with all others or when the root is lost.
 
+use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
 use crate::root::Root;
+use crate::terms::{Act, MemberEnd, MemberInput};
+use crate::timing::GroupTiming;
 
-/// How long a group waits for what; all in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupTiming {
-    /// From the agreement to the common start, at first.
-    pub lead_ns: u64,
-    /// A rank that is not heard of for so long is lost.
-    pub lost_after_ns: u64,
-    /// A clock that is known so well is known well enough.
-    pub wanted_bound_ns: u64,
-    /// After so long it must do as it is known.
-    pub clocks_for_ns: u64,
-    /// Between two questions for the time.
-    pub ask_every_ns: u64,
-    /// Between two words of how far a rank is.
-    pub tell_every_ns: u64,
-}
-
-impl Default for GroupTiming {
-    fn default() -> Self {
-        Self {
-            lead_ns: 100_000_000,
-            lost_after_ns: 10_000_000_000,
-            wanted_bound_ns: 50_000,
-            clocks_for_ns: 2_000_000_000,
-            ask_every_ns: 5_000_000,
-            tell_every_ns: 1_000_000_000,
-        }
-    }
-}
-
-/// What ranks say to each other. Times are of the clock of who says them, or of the root's where it
-/// is said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// What time is it?
-    Ask { sent: u64 },
-    /// The asker's `sent` again, the time of who answers, and where the root's clock is from there.
-    Time {
-        sent: u64,
-        read: u64,
-        root: Option<(i128, i128)>,
-    },
-    /// How far a rank is: whether it knows the root's clock, and how well.
-    Here { bound_ns: Option<u64> },
-    /// To begin at this time of the root; how far ahead is that?
-    Propose { round: u32, at: u64 },
-    /// So far, in nanoseconds.
-    Ahead { round: u32, ns: u64 },
-    /// All begin at this time of the root.
-    Go { at: u64 },
-    /// The root is there.
-    Still,
-    /// What the rank did, and how well it knew when to begin.
-    Done { part: u64, bound_ns: u64 },
-    /// It heard of the start when it was over.
-    Late,
-    /// The trial is over; these are lost.
-    End { lost: Vec<u32> },
-    /// It has heard of the end.
-    Bye,
-}
-
-/// What a member is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberInput {
-    /// It is time.
-    Wake,
-    From(u32, Message),
-    /// The work that began is done, and this came of it.
-    Finished {
-        part: u64,
-    },
-}
-
-/// What a member wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    Send(u32, Message),
-    /// Wake it at this time of its own.
-    WakeAt(u64),
-    /// The work is to begin at this time of its own, which is known so well.
-    Begin {
-        at: u64,
-        bound_ns: u64,
-    },
-    /// It is over; nothing is wanted any more.
-    End(MemberEnd),
-}
-
-/// How it ended for one rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberEnd {
-    /// All ranks ended; the root has the part of each, in order.
-    Complete { parts: Vec<u64> },
-    /// These ranks were lost, and what they did with them.
-    Lost(Vec<u32>),
-}
-
-/// How far a rank is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Before the start is known.
-    Before,
-    Working,
-    Done {
-        part: u64,
-    },
-    Over,
+/// A rank's own word.
+#[derive(Clone, Debug)]
+struct Said {
+    round: u32,
+    word: Word,
+    is_known: bool,
 }
 
 /// One rank of a group.
 #[derive(Debug)]
 pub struct GroupMember {
-    pub(crate) rank: u32,
-    pub(crate) timing: GroupTiming,
-    stage: Stage,
-    /// When it began to be there.
-    since: u64,
+    rank: u32,
+    timing: GroupTiming,
+    is_over: bool,
     clock: Option<OffsetRange>,
-    knows_clock: bool,
+    /// Rounds of which it has heard the answer.
+    heard: u32,
+    said: Option<Said>,
+    /// The start that it waits for, counted from 1, and since when.
+    wants: u32,
+    wants_since: u64,
+    /// The start for which the root was told that this clock is known.
+    told_ready: u32,
+    begun: u32,
+    wants_halt: bool,
+    is_halted: bool,
+    lost: Vec<u32>,
     next_ask: u64,
     next_tell: u64,
     heard_root: u64,
-    bound_ns: u64,
     root: Option<Root>,
 }
 
@@ -138,14 +47,20 @@ impl GroupMember {
         Self {
             rank,
             timing,
-            stage: Stage::Before,
-            since: now,
+            is_over: false,
             clock: (rank == 0).then(|| OffsetRange::own(now)),
-            knows_clock: rank == 0,
+            heard: 0,
+            said: None,
+            wants: 0,
+            wants_since: now,
+            told_ready: 0,
+            begun: 0,
+            wants_halt: false,
+            is_halted: false,
+            lost: Vec::new(),
             next_ask: now,
             next_tell: now,
             heard_root: now,
-            bound_ns: 0,
             root: (rank == 0).then(|| Root::new(size, now)),
         }
     }
@@ -159,7 +74,7 @@ impl GroupMember {
 
     /// Tells it something at `now`, by its own clock; what it wants is appended.
     pub fn on(&mut self, now: u64, input: MemberInput, out: &mut Vec<Act>) {
-        if self.stage == Stage::Over {
+        if self.is_over {
             return;
         }
         if self.rank == 0 {
@@ -167,15 +82,85 @@ impl GroupMember {
         }
         match input {
             MemberInput::Wake => {}
-            MemberInput::Finished { part } => {
-                if self.stage == Stage::Working {
-                    self.stage = Stage::Done { part };
-                    self.next_tell = now;
+            MemberInput::From(from, message) => self.hear(now, from, message, out),
+            MemberInput::Say(word) => {
+                self.say(word, out);
+            }
+            MemberInput::Answer(word) => {
+                if let Some(root) = &mut self.root
+                    && root.answer(&word, out)
+                {
+                    self.answered(word, out);
                 }
             }
-            MemberInput::From(from, message) => self.hear(now, from, message, out),
+            MemberInput::Ready => {
+                self.wants = self.begun + 1;
+                (self.wants_since, self.next_ask, self.next_tell) = (now, now, now);
+            }
+            MemberInput::Snapshot(word) => match self.rank {
+                0 => out.push(Act::Snapshot(0, word)),
+                _ => out.push(Act::Send(0, Message::Snapshot { word })),
+            },
+            MemberInput::Halt => self.halt(out),
+            MemberInput::Finish => {
+                if let Some(root) = &mut self.root {
+                    root.finish(now, out);
+                }
+            }
         }
         self.go_on(now, out);
+    }
+
+    fn say(&mut self, word: Word, out: &mut Vec<Act>) {
+        let round = self.heard;
+        match &mut self.root {
+            Some(root) => root.said(0, round, word),
+            None => {
+                let message = Message::Said {
+                    round,
+                    word: word.clone(),
+                };
+                out.push(Act::Send(0, message));
+                self.said = Some(Said {
+                    round,
+                    word,
+                    is_known: false,
+                });
+            }
+        }
+    }
+
+    fn answered(&mut self, word: Word, out: &mut Vec<Act>) {
+        self.heard += 1;
+        self.said = None;
+        out.push(Act::Answered(word));
+    }
+
+    fn is_late(&mut self, now: u64, out: &mut Vec<Act>) {
+        match &mut self.root {
+            // Nobody begins without the root.
+            Some(root) => root.halt(self.begun, out),
+            None => out.push(Act::Send(0, Message::Late)),
+        }
+        self.next_tell = now;
+    }
+
+    /// Wants what was begun to end.
+    fn halt(&mut self, out: &mut Vec<Act>) {
+        if self.is_halted || self.begun == 0 {
+            return;
+        }
+        match &mut self.root {
+            Some(root) => {
+                root.halt(self.begun, out);
+                self.is_halted = true;
+                out.push(Act::Halted);
+            }
+            None => {
+                self.wants_halt = true;
+                out.push(Act::Send(0, Message::Halt { start: self.begun }));
+            }
+        }
     }
 
     fn hear(&mut self, now: u64, from: u32, message: Message, out: &mut Vec<Act>) {
@@ -184,8 +169,7 @@ impl GroupMember {
         }
         match message {
             Message::Ask { sent } => {
-                let root = self.knows_clock.then_some(self.clock).flatten();
-                let root = root.map(|range| range.grown(now).ends());
+                let root = self.clock.map(|range| range.grown(now).ends());
                 let read = now;
                 out.push(Act::Send(from, Message::Time { sent, read, root }));
             }
@@ -195,55 +179,90 @@ impl GroupMember {
                     self.clock = Some(self.clock.map_or(newer, |known| known.and(newer)));
                 }
             }
-            Message::Propose { round, at } => {
+            Message::Propose { attempt, at } => {
                 if let Some(clock) = self.clock {
                     let ns = clock.grown(now).own_at(at).saturating_sub(now);
-                    out.push(Act::Send(0, Message::Ahead { round, ns }));
+                    out.push(Act::Send(0, Message::Ahead { attempt, ns }));
                 }
             }
-            Message::Go { at } => self.begin(now, at, out),
+            Message::Go { start, at } => self.begin(now, start, at, out),
             Message::Still => {}
-            Message::End { lost } => {
-                out.push(Act::Send(0, Message::Bye));
-                self.end(lost, Vec::new(), out);
+            Message::Got { round } => {
+                let said = self.said.as_mut().filter(|said| said.round == round);
+                said.into_iter().for_each(|said| said.is_known = true);
             }
+            Message::Answer { round, word } => {
+                if from == 0 && self.root.is_none() && round == self.heard {
+                    self.answered(word, out);
+                }
+            }
+            Message::Lost { ranks } => self.are_lost(ranks, out),
+            Message::Halt { start } if self.root.is_none() => {
+                if start == self.begun && !self.is_halted {
+                    self.is_halted = true;
+                    out.push(Act::Halted);
+                }
+            }
+            Message::End { rounds, lost } => self.hear_end(now, rounds, lost, out),
             Message::Here { .. }
+            | Message::Said { .. }
             | Message::Ahead { .. }
-            | Message::Done { .. }
+            | Message::Snapshot { .. }
+            | Message::Halt { .. }
             | Message::Late
             | Message::Bye => {
                 if let Some(root) = &mut self.root {
-                    root.hear(now, from, &message);
+                    root.hear(now, from, message, out);
                 }
             }
         }
     }
 
+    /// Ends, unless there is an answer that it has not heard and will be told again.
+    fn hear_end(&mut self, now: u64, rounds: u32, lost: Vec<u32>, out: &mut Vec<Act>) {
+        let is_lost = lost.contains(&self.rank);
+        if !lost.is_empty() {
+            self.are_lost(lost, out);
+        }
+        if self.heard < rounds && !is_lost {
+            self.next_tell = now;
+            return;
+        }
+        out.push(Act::Send(0, Message::Bye));
+        self.end(MemberEnd::Over, out);
+    }
+
+    fn are_lost(&mut self, ranks: Vec<u32>, out: &mut Vec<Act>) {
+        if self.lost != ranks {
+            self.lost.clone_from(&ranks);
+            out.push(Act::Lost(ranks));
+        }
+    }
+
     /// Begins at a time of the root, once.
-    pub(crate) fn begin(&mut self, now: u64, root_at: u64, out: &mut Vec<Act>) {
-        let Some(clock) = self.clock.filter(|_| self.stage == Stage::Before) else {
+    fn begin(&mut self, now: u64, start: u32, root_at: u64, out: &mut Vec<Act>) {
+        let is_wanted = start == self.begun + 1 && start == self.wants;
+        let Some(clock) = self.clock.filter(|_| is_wanted) else {
             return;
         };
         let clock = clock.grown(now);
         let at = clock.own_at(root_at);
         if at < now {
-            out.push(Act::Send(0, Message::Late));
+            self.is_late(now, out);
             return;
         }
-        self.stage = Stage::Working;
-        self.bound_ns = match self.rank {
+        self.begun = start;
+        (self.is_halted, self.wants_halt) = (false, false);
+        let bound_ns = match self.rank {
             0 => 0,
             _ => clock.grown(at).bound_ns(),
         };
-        out.push(Act::Begin {
-            at,
-            bound_ns: self.bound_ns,
-        });
+        out.push(Act::Begin { at, bound_ns });
     }
 
     /// Does what is due, and says when it is to be woken.
     fn go_on(&mut self, now: u64, out: &mut Vec<Act>) {
-        if self.stage == Stage::Over {
+        if self.is_over {
             return;
         }
         if self.rank == 0 {
@@ -255,38 +274,29 @@ impl GroupMember {
 
     fn follow(&mut self, now: u64, out: &mut Vec<Act>) {
         if now.saturating_sub(self.heard_root) > self.timing.lost_after_ns {
-            self.end(vec![0], Vec::new(), out);
+            self.are_lost(vec![0], out);
+            self.end(MemberEnd::RootLost, out);
             return;
         }
+        let waits = self.wants > self.begun;
         let bound = self.clock.map(|clock| clock.grown(now).bound_ns());
-        let waited = now.saturating_sub(self.since) >= self.timing.clocks_for_ns;
+        let waited = now.saturating_sub(self.wants_since) >= self.timing.clocks_for_ns;
         let is_good = bound.is_some_and(|bound| bound <= self.timing.wanted_bound_ns);
-        if !self.knows_clock && (is_good || waited && bound.is_some()) {
-            self.knows_clock = true;
-            self.next_tell = now;
-        }
+        let known = bound.filter(|_| waits && (is_good || waited));
         if now >= self.next_ask {
             out.push(Act::Send(Self::asks(self.rank), Message::Ask { sent: now }));
             // What it knows grows old, and whoever asks it is told no better.
-            let every = match (self.knows_clock, self.stage) {
-                (false, _) => self.timing.ask_every_ns,
-                (true, Stage::Before) => self.timing.ask_every_ns.saturating_mul(10),
-                (true, _) => self.timing.tell_every_ns,
+            let every = match (waits, known.is_some()) {
+                (true, false) => self.timing.ask_every_ns,
+                (true, true) => self.timing.ask_every_ns.saturating_mul(10),
+                (false, _) => self.timing.tell_every_ns,
             };
             self.next_ask = now.saturating_add(every);
         }
-        if now >= self.next_tell {
-            let word = match self.stage {
-                Stage::Done { part } => Message::Done {
-                    part,
-                    bound_ns: self.bound_ns,
-                },
-                Stage::Before | Stage::Working | Stage::Over => Message::Here {
-                    bound_ns: bound.filter(|_| self.knows_clock),
-                },
-            };
-            out.push(Act::Send(0, word));
-            self.next_tell = now.saturating_add(self.timing.tell_every_ns);
+        // As soon as it knows, the others need not wait any longer.
+        let is_news = known.is_some() && self.told_ready != self.wants;
+        if now >= self.next_tell || is_news {
+            self.tell(now, known, out);
         }
         let patience = self
             .heard_root
@@ -294,32 +304,55 @@ impl GroupMember {
         out.push(Act::WakeAt(self.next_ask.min(self.next_tell).min(patience)));
     }
 
+    fn tell(&mut self, now: u64, bound_ns: Option<u64>, out: &mut Vec<Act>) {
+        out.push(Act::Send(
+            0,
+            Message::Here {
+                heard: self.heard,
+                wants: self.wants,
+                bound_ns,
+            },
+        ));
+        if let Some(said) = self.said.as_ref().filter(|said| !said.is_known) {
+            let (round, word) = (said.round, said.word.clone());
+            out.push(Act::Send(0, Message::Said { round, word }));
+        }
+        if self.wants_halt && !self.is_halted {
+            out.push(Act::Send(0, Message::Halt { start: self.begun }));
+        }
+        if bound_ns.is_some() {
+            self.told_ready = self.wants;
+        }
+        self.next_tell = now.saturating_add(self.timing.tell_every_ns);
+    }
+
     /// What the root does beside its own part.
     fn lead(&mut self, now: u64, out: &mut Vec<Act>) {
         let Some(mut root) = self.root.take() else {
             return;
         };
-        if let Stage::Done { part } = self.stage {
-            root.has_done(0, part);
-        }
-        let step = root.go_on(now, &self.timing, out);
+        let step = root.go_on(now, self.wants, &self.timing, out);
+        let (lost, is_halted) = (root.lost(), root.is_halted());
         self.root = Some(root);
-        if let Some(at) = step.begin {
-            self.begin(now, at, out);
+        if let Some((start, at)) = step.begin {
+            self.begin(now, start, at, out);
         }
-        match step.ending {
-            Some(MemberEnd::Complete { parts }) => self.end(Vec::new(), parts, out),
-            Some(MemberEnd::Lost(lost)) => self.end(lost, Vec::new(), out),
-            None => out.push(Act::WakeAt(step.wake)),
+        if is_halted && !self.is_halted {
+            self.is_halted = true;
+            out.push(Act::Halted);
+        }
+        if !lost.is_empty() {
+            self.are_lost(lost, out);
+        }
+        if step.is_over {
+            self.end(MemberEnd::Over, out);
+        } else {
+            out.push(Act::WakeAt(step.wake));
         }
     }
 
-    fn end(&mut self, lost: Vec<u32>, parts: Vec<u64>, out: &mut Vec<Act>) {
-        self.stage = Stage::Over;
-        let ending = match lost.is_empty() {
-            true => MemberEnd::Complete { parts },
-            false => MemberEnd::Lost(lost),
-        };
+    fn end(&mut self, ending: MemberEnd, out: &mut Vec<Act>) {
+        self.is_over = true;
         out.push(Act::End(ending));
     }
 }

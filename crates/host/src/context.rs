@@ -1,8 +1,9 @@
 //! What a process measures with.
 
 use crate::{Machine, Observed};
-use record::{Calibration, FathomVersion, GroupAccount, HostAccount, Record, SCHEMA};
+use record::{Calibration, FathomVersion, GroupAccount, HostAccount, Record, SCHEMA, TargetReach};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 use sys::MachineClock;
@@ -37,12 +38,81 @@ pub struct CommonStart {
     pub rank: u32,
     /// What all ranks have in common.
     pub group: GroupAccount,
-    pub at: SystemTime,
-    /// By how much the clock of the day may be off here.
-    pub clock_bound_ns: Option<u64>,
+    pub by: StartBy,
+}
+
+/// What says when all ranks begin.
+#[derive(Clone, Debug)]
+pub enum StartBy {
+    /// Nobody but the clock of the day, which may be off by so much here.
+    Clock {
+        at: SystemTime,
+        bound_ns: Option<u64>,
+    },
+    /// The ranks themselves.
+    Peers(Arc<dyn Peers>),
+}
+
+/// The other ranks of a group, where they are connected. Who waits for them waits until all have come
+/// so far, or until they are lost.
+pub trait Peers: std::fmt::Debug + Send + Sync {
+    /// Says that this rank has come to the next step, or why it cannot; what one of them cannot do
+    /// none does.
+    ///
+    /// # Errors
+    /// A rank cannot, or is lost.
+    fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault>;
+
+    /// The moment at which all begin, on the clock that measures.
+    ///
+    /// # Errors
+    /// A rank is lost.
+    fn start(&self) -> Result<u64, PeerFault>;
+
+    /// Whether what was begun is to end.
+    fn is_halted(&self) -> bool;
+
+    /// What was begun is to end on all ranks.
+    fn halt(&self);
+}
+
+/// Why ranks do not go on together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerFault {
+    pub text: String,
+    pub exit_code: i32,
+}
+
+impl CommonStart {
+    /// The other ranks, where they are connected.
+    #[must_use]
+    pub fn peers(&self) -> Option<&dyn Peers> {
+        match &self.by {
+            StartBy::Peers(peers) => Some(peers.as_ref()),
+            StartBy::Clock { .. } => None,
+        }
+    }
+
+    /// Whether the files that all workers use are made by another rank.
+    #[must_use]
+    pub fn finds_files_made(&self) -> bool {
+        self.rank > 0 && self.has_one_target()
+    }
+
+    /// Whether the ranks are connected and use the same files.
+    #[must_use]
+    pub fn has_one_target(&self) -> bool {
+        self.peers().is_some() && self.group.target_is == Some(TargetReach::Shared)
+    }
 }
 
 impl Context {
+    /// The other ranks, where they are connected.
+    #[must_use]
+    pub fn peers(&self) -> Option<&dyn Peers> {
+        self.common_start.as_ref().and_then(CommonStart::peers)
+    }
+
     /// The record of a measurement that begins now and has counted nothing.
     #[must_use]
     pub fn record(&self, kind: &str, name: &str, target: Option<&Path>) -> Record {
@@ -58,7 +128,10 @@ impl Context {
                 clock_bound_ns: self
                     .common_start
                     .as_ref()
-                    .and_then(|common| common.clock_bound_ns),
+                    .and_then(|common| match common.by {
+                        StartBy::Clock { bound_ns, .. } => bound_ns,
+                        StartBy::Peers(_) => None,
+                    }),
                 ..HostAccount::default()
             }],
             group: self

@@ -14,7 +14,7 @@ mod machine;
 mod series;
 mod session;
 
-pub use context::{CommonStart, Context, SnapshotRule};
+pub use context::{CommonStart, Context, PeerFault, Peers, SnapshotRule, StartBy};
 pub use event::{Event, NoWatch, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,

@@ -1,7 +1,8 @@
-//! The common start of ranks that are not connected: each waits by its own clock.
+//! The common start: of ranks that are not connected each waits by its own clock, of others all wait
+//! for each other.
 
 use crate::error::RunError;
-use host::{CommonStart, Context};
+use host::{CommonStart, Context, StartBy};
 use sys::{Clock as _, MachineClock};
 
 /// So long before the start whoever observes makes itself ready, and what the process used until
@@ -24,6 +25,10 @@ pub(crate) fn check_in_time(context: &Context) -> Result<(), RunError> {
 /// # Errors
 /// The start has passed, or a signal came.
 pub(crate) fn await_start(context: &Context) -> Result<Option<u64>, RunError> {
+    if let Some(peers) = context.peers() {
+        peers.meet(Ok(()))?;
+        return Ok(Some(peers.start()?));
+    }
     loop {
         let Some(start) = start(context)? else {
             return Ok(None);
@@ -42,12 +47,15 @@ pub(crate) fn await_start(context: &Context) -> Result<Option<u64>, RunError> {
     }
 }
 
-/// The common start on the clock that measures.
+/// The common start on the clock that measures, where the clock of the day says when it is.
 fn start(context: &Context) -> Result<Option<u64>, RunError> {
     let Some(common) = &context.common_start else {
         return Ok(None);
     };
-    let start = context.clock.at(common.at);
+    let StartBy::Clock { at, .. } = common.by else {
+        return Ok(None);
+    };
+    let start = context.clock.at(at);
     still_ahead(common, context.clock, start)?;
     Ok(Some(start))
 }
@@ -65,13 +73,21 @@ pub(crate) fn still_ahead(
     if now < start {
         return Ok(());
     }
-    let late_ns = sys::clock::wall_time()
-        .duration_since(common.at)
-        .map_or(now - start, |late| {
-            u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)
-        });
-    Err(RunError::Late {
-        late_ns,
-        start_at: common.group.start_at.clone(),
-    })
+    match &common.by {
+        StartBy::Clock { at, .. } => {
+            let late_ns = sys::clock::wall_time()
+                .duration_since(*at)
+                .map_or(now - start, |late| {
+                    u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)
+                });
+            Err(RunError::Late {
+                late_ns,
+                start_at: common.group.start_at.clone(),
+            })
+        }
+        StartBy::Peers(_) => Err(RunError::Missed {
+            rank: common.rank,
+            late_ns: now - start,
+        }),
+    }
 }

@@ -38,6 +38,21 @@ pub enum RunError {
         Nanos(*late_ns)
     )]
     Late { late_ns: u64, start_at: String },
+    #[error(
+        "rank {rank} was {} late for the common start: nothing was measured there; give --lead more time",
+        Nanos(*late_ns)
+    )]
+    Missed { rank: u32, late_ns: u64 },
+    /// A rank of the group cannot go on.
+    #[error("{text}")]
+    Group { text: String, exit_code: i32 },
+}
+
+impl From<host::PeerFault> for RunError {
+    fn from(fault: host::PeerFault) -> Self {
+        let host::PeerFault { text, exit_code } = fault;
+        Self::Group { text, exit_code }
+    }
 }
 
 impl RunError {
@@ -77,7 +92,8 @@ impl RunError {
             | Self::Mark(_)
             | Self::Engine(_) => 2,
             Self::Interrupted { signal } => 128 + signal,
-            Self::Late { .. } => 5,
+            Self::Late { .. } | Self::Missed { .. } => 5,
+            Self::Group { exit_code, .. } => *exit_code,
         }
     }
 }

@@ -2,25 +2,29 @@
 
 mod file_limit;
 mod finished;
+mod reports;
 
 use crate::account::Ended;
 use crate::common_start;
 use crate::error::RunError;
-use crate::prepare::{check, leave_unsealed, prepare, residency, seal};
+use crate::prepare::{Among, check, leave_unsealed, prepare_among, residency, seal};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::snapshot::Snapshots;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
 use file_limit::check_file_limit;
 use finished::{finished, write_passes};
-use host::{Context, Counted, Event, Measured, Observation, Participant, Session, Watch};
-use record::{Interval, Outcome, Record, Status};
+use host::{
+    Context, Counted, Event, Measured, Observation, Participant, PeerFault, Session, Watch,
+};
+use record::{Outcome, Record, Status};
+use reports::{side_by_side, used_by, wait_until_ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use sys::{Clock, Usage};
+use sys::Clock;
 use workload::{EngineFeature, Phase, Stage};
 
 /// How long workers may take to end once a signal or an error has stopped the run.
@@ -91,16 +95,32 @@ pub fn execute_stage(
     Ok(records)
 }
 
-fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunError> {
+/// One work; what it cannot do is said to the other ranks where there are any, for they wait.
+fn conduct(phase: &Phase, part: Participant<'_, '_>) -> Result<Record, RunError> {
+    let context = part.context();
+    let outcome = conduct_own(phase, part);
+    if let (Err(error), Some(peers)) = (&outcome, context.peers())
+        && !matches!(error, RunError::Group { .. })
+    {
+        let fault = PeerFault {
+            text: error.to_string(),
+            exit_code: error.exit_code(),
+        };
+        let _they_know_it = peers.meet(Err(fault));
+    }
+    outcome
+}
+
+fn conduct_own(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunError> {
     let context = part.context();
     common_start::check_in_time(context)?;
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
-    let mut prepared = prepare(&resolved, &|| clock.now(), &mut |done, to_do| {
-        part.tell(&Event::Preparing { done, to_do })
-    })?;
+    let among = Among::of(context);
+    let mut tell = |done, to_do| part.tell(&Event::Preparing { done, to_do });
+    let mut prepared = prepare_among(&among, &resolved, &|| clock.now(), &mut tell)?;
     let shared = Shared::new(&resolved, &prepared)?;
     let run = Run {
         context,
@@ -113,10 +133,13 @@ fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunEr
     let mut snapshots = Snapshots::of(context, &record, asked, &resolved, &prepared, &shared);
     let (measured, reports, start) = run.measure(&mut part, &mut snapshots)?;
     prepared.undo.keep();
-    let completed = finished(&shared, &reports);
+    // Of files that all ranks write one rank does not know what they hold.
+    let completed = finished(&shared, &reports) && !among.share_files();
+    // Whoever still writes writes to files that others made.
+    let have_all_ended = among.meet().is_ok();
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
     // says that the run did not end.
-    if reports.len() == resolved.effective.threads as usize {
+    if have_all_ended && reports.len() == resolved.effective.threads as usize {
         seal(
             &mut prepared,
             &resolved.effective,
@@ -317,6 +340,7 @@ impl Run<'_> {
             if signal.is_some() {
                 self.shared.halt.store(true, Relaxed);
             }
+            self.halt_together();
             if self.shared.halt.load(Relaxed) {
                 let since = *halted_at.get_or_insert(now);
                 let impatient = signal.is_some_and(|caught| caught.impatient);
@@ -329,48 +353,16 @@ impl Run<'_> {
     }
 }
 
-/// What the threads of all workers used.
-fn used_by(reports: &Reports) -> Usage {
-    let usages = reports.iter().map(|(_, report)| report.usage);
-    usages.fold(Usage::default(), |sum, usage| sum.and(&usage))
-}
-
-/// Series of several workers under virtual clocks, interval by interval.
-fn side_by_side(parts: &[Vec<Interval>]) -> Vec<Interval> {
-    let mut out: Vec<Interval> = Vec::new();
-    for part in parts {
-        for (index, interval) in part.iter().enumerate() {
-            match out.get_mut(index) {
-                Some(sum) => {
-                    sum.operations.merge(&interval.operations);
-                    sum.in_flight += interval.in_flight;
-                    sum.end_ns = sum.end_ns.max(interval.end_ns);
-                }
-                None => out.push(interval.clone()),
-            }
+impl Run<'_> {
+    /// What ends early on one rank ends on all.
+    fn halt_together(&self) {
+        let Some(peers) = self.context.peers() else {
+            return;
+        };
+        if peers.is_halted() {
+            self.shared.halt.store(true, Relaxed);
+        } else if self.shared.halt.load(Relaxed) {
+            peers.halt();
         }
     }
-    out
-}
-
-/// The kernel's ids of the workers' threads.
-fn wait_until_ready(receive: &Receiver<Message>, workers: u32) -> Result<Vec<u32>, RunError> {
-    let mut threads = Vec::new();
-    while threads.len() < workers as usize {
-        match receive.recv() {
-            Ok(Message::Ready(thread)) => threads.push(thread),
-            Ok(Message::Done(_, outcome)) => {
-                (*outcome)?;
-                return Err(RunError::Unsuitable(
-                    "a worker ended before it began".into(),
-                ));
-            }
-            Err(_) => {
-                return Err(RunError::Unsuitable(
-                    "the workers ended before they began".into(),
-                ));
-            }
-        }
-    }
-    Ok(threads)
 }

@@ -1,15 +1,18 @@
 //! From resolved files to files that a run can measure: approved, created, sized, filled, cached as
 //! asked, and marked as Fathom's.
 
+mod among;
 mod fill;
 mod fill_plan;
 mod foreign;
 mod lineage;
 mod manifest_file;
+mod ready;
 mod seal;
 mod space;
 mod undo;
 
+pub(crate) use among::Among;
 use fill_plan::{FillPlan, Present, fill_plan};
 pub(crate) use lineage::{FileContent, data_fill, numbers_rewrites, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
@@ -18,7 +21,7 @@ use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
-use crate::safety::{self, Access, Announced, Approval, FileId, Referent, WriteRequest};
+use crate::safety::{self, Access, Announced, Approval, Referent, WriteRequest};
 use manifest_file::manifest_file;
 use record::{Fill, Residency};
 use seal::Unsealed;
@@ -87,7 +90,19 @@ pub(crate) fn use_of(workload: &Workload) -> Use {
 /// # Errors
 /// A refusal or unsuitable target before anything is touched; an I/O failure while filling, after
 /// which new files are removed.
+#[cfg(test)]
 pub(crate) fn prepare(
+    resolved: &Resolved,
+    clock_ns: &dyn Fn() -> u64,
+    progress: Progress<'_>,
+) -> Result<Prepared, RunError> {
+    prepare_among(&Among::default(), resolved, clock_ns, progress)
+}
+
+/// The same beside other ranks: all approve before any touches, and what all of them use is made by
+/// the root before the others open it.
+pub(crate) fn prepare_among(
+    among: &Among<'_>,
     resolved: &Resolved,
     clock_ns: &dyn Fn() -> u64,
     progress: Progress<'_>,
@@ -95,42 +110,25 @@ pub(crate) fn prepare(
     let workload = &resolved.effective;
     let mut out = Prepared::default();
     if !workload.files.meta.is_empty() {
+        among.meet()?;
         out.undo.make_dirs(&resolved.layout.dirs)?;
+        among.meet()?;
         return Ok(out);
     }
     let _others_wait = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let plans = plans(resolved)?;
+    let finds_made = |file: &FileSpec| file.owner.is_none() && among.finds_made();
+    let own = plans(resolved, |file| !finds_made(file))?;
+    among.meet()?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
-    let to_do: u64 = plans.iter().map(FilePlan::bytes_to_write).sum();
-    let (mut done, before) = (0, clock_ns());
-    for plan in plans {
-        let mut tell = |bytes: u64| progress(done + bytes, to_do);
-        let ready = make_ready(plan, workload, &mut out.undo, &mut tell)?;
-        done += ready.1;
-        out.notices
-            .extend(ready.0.approval.notes.iter().map(ToString::to_string));
-        out.notices.extend(
-            ready
-                .0
-                .announced
-                .as_ref()
-                .and_then(|announced| announced.note.clone()),
-        );
-        out.notices.extend(
-            ready
-                .0
-                .content
-                .remark(&ready.0.path)
-                .filter(|_| workload.verify.on && !use_of(workload).writes),
-        );
-        out.files.push(ready.0);
-    }
-    if done > 0 {
-        out.fill = Some(Fill {
-            bytes: done,
-            elapsed_ns: clock_ns().saturating_sub(before),
-            reason: fill_reason(workload).into(),
-        });
+    out.make(own, workload, clock_ns, progress)?;
+    among.meet()?;
+    if among.finds_made() {
+        let found = among::as_found(resolved);
+        let made = plans(&found, finds_made)?;
+        // What there is to say of these files says who made them.
+        let notices = out.notices.clone();
+        out.make(made, &found.effective, clock_ns, progress)?;
+        out.notices = notices;
     }
     out.residency_before = settle_cache(workload, &mut out)?;
     if let Some(place) = &workload.files.export_layout_manifest {
@@ -156,33 +154,26 @@ pub(crate) fn prepare(
 /// What [`prepare`] would refuse.
 pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
     if resolved.effective.files.meta.is_empty() {
-        Ok(plans(resolved)?.iter().map(FilePlan::bytes_to_write).sum())
+        let plans = plans(resolved, |_| true)?;
+        Ok(plans.iter().map(FilePlan::bytes_to_write).sum())
     } else {
         Ok(0)
     }
 }
 
-fn plans(resolved: &Resolved) -> Result<Vec<FilePlan>, RunError> {
+fn plans(
+    resolved: &Resolved,
+    is_asked: impl Fn(&FileSpec) -> bool,
+) -> Result<Vec<FilePlan>, RunError> {
     let place = resolved.effective.files.export_layout_manifest.as_deref();
     place.map_or(Ok(()), |place| manifest_file(place, resolved).check())?;
     let plans: Vec<FilePlan> = (0..)
         .zip(&resolved.layout.files)
+        .filter(|(_, spec)| is_asked(spec))
         .map(|(index, spec)| plan(index, spec, resolved))
         .collect::<Result<_, _>>()?;
     space::check_space(&plans)?;
     Ok(plans)
-}
-
-fn fill_reason(workload: &Workload) -> &'static str {
-    if workload.files.fill.refill == Some(true) {
-        "--refill"
-    } else if workload.verify.on {
-        "reads must find the verified pattern"
-    } else if workload.engine.has(EngineFeature::Mapping) {
-        "a mapping needs blocks under it"
-    } else {
-        "reads must not meet holes"
-    }
 }
 
 /// What will be done to one file.
@@ -381,118 +372,6 @@ fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
         ))),
         bytes => Ok(bytes),
     }
-}
-
-fn make_ready(
-    plan: FilePlan,
-    workload: &Workload,
-    undo: &mut Undo,
-    tell: &mut dyn FnMut(u64),
-) -> Result<(ReadyFile, u64), RunError> {
-    let FilePlan {
-        path,
-        index,
-        owner,
-        approval,
-        is_device,
-        bytes,
-        mut content,
-        fill,
-        access,
-        ..
-    } = plan;
-    let will_be_written = access == Access::Write;
-    let mut written = 0;
-    let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
-    let facts = file
-        .metadata()
-        .map_err(RunError::io("cannot look at", &path))?;
-    if will_be_written && approval.is_new() {
-        undo.made(&path, FileId::of(&facts));
-    }
-    let announced = if is_device {
-        None
-    } else {
-        Some(safety::announce(&file, &path, access)?)
-    };
-    let mut unsealed = None;
-    if will_be_written {
-        if !is_device {
-            unsealed = Some(Unsealed::mark(
-                &file,
-                &path,
-                content.begin(bytes.max(facts.len()), workload),
-            )?);
-            size_file(&file, &path, bytes, workload)?;
-        }
-        if fill != FillPlan::Nothing {
-            let lacking = fill::Lacking {
-                file: &file,
-                path: &path,
-                index,
-                bytes,
-            };
-            written = lacking.fill(fill, workload, &mut content, tell)?;
-        }
-        let keeps_content = fill != FillPlan::Nothing
-            || file
-                .metadata()
-                .is_ok_and(|after| after.len() == facts.len());
-        unsealed
-            .iter_mut()
-            .filter(|_| keeps_content)
-            .for_each(|unsealed| unsealed.now_holds(&content));
-    }
-    let is_asked = use_of(workload).reads && !is_device;
-    Ok((
-        ReadyFile {
-            path,
-            bytes,
-            owner,
-            hole_bytes: is_asked.then(|| fill::hole_bytes(&file, bytes)),
-            content,
-            approval,
-            referent: Referent::of(&facts),
-            file,
-            unsealed,
-            announced,
-        },
-        written,
-    ))
-}
-
-fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(to_write)
-        .create_new(to_write && approval.is_new());
-    let what = if to_write {
-        "cannot open for writing"
-    } else {
-        "cannot open"
-    };
-    let file =
-        sys::open_without_waiting(&mut options, 0, path).map_err(RunError::io(what, path))?;
-    if !approval.is_new() {
-        safety::recheck(&file, approval)?;
-    }
-    Ok(file)
-}
-
-fn size_file(file: &File, path: &Path, bytes: u64, workload: &Workload) -> Result<(), RunError> {
-    let has = file
-        .metadata()
-        .map_err(RunError::io("cannot look at", path))?
-        .size();
-    if has < bytes || (workload.files.fill.truncate && has > bytes) {
-        file.set_len(bytes)
-            .map_err(RunError::io("cannot size", path))?;
-    }
-    if workload.files.fill.preallocate {
-        sys::fallocate(file, 0, bytes).map_err(RunError::io("cannot preallocate", path))?;
-    }
-    Ok(())
 }
 
 /// Brings the page cache into the asked state and returns how much of the files it then holds.

@@ -40,7 +40,7 @@ pub use owner::{
 };
 pub use referent::Referent;
 pub use refusal::Refusal;
-pub use remove::remove_own;
+pub use remove::{make_new, remove_own};
 pub use signature::{HEAD_BYTES, Kind, Place, Signature, TAIL_BYTES, signature, signature_of};
 
 /// The system calls that `std` lacks.

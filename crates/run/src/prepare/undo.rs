@@ -2,6 +2,7 @@
 
 use crate::error::RunError;
 use crate::safety::{FileId, remove_own};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Files and directories that this run made; dropped before [`Undo::keep`], it removes them.
@@ -23,9 +24,14 @@ impl Undo {
                 .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
                 .collect();
             for dir in missing.into_iter().rev() {
-                std::fs::create_dir(dir)
-                    .map_err(RunError::io("cannot create the directory", dir))?;
-                self.dirs.push(dir.to_path_buf());
+                match std::fs::create_dir(dir) {
+                    Ok(()) => self.dirs.push(dir.to_path_buf()),
+                    // Another rank makes the same ones.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {}
+                    Err(error) => {
+                        return Err(RunError::io("cannot create the directory", dir)(error));
+                    }
+                }
             }
         }
         Ok(())

@@ -7,6 +7,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// Makes an empty file that was not there.
+///
+/// # Errors
+/// Something is there, or the file system refuses.
+pub fn make_new(path: &Path) -> io::Result<FileId> {
+    let file = fs::File::create_new(path)?;
+    Ok(FileId::of(&file.metadata()?))
+}
+
 /// Removes the file at `path` and its sidecar if it is the one meant; says whether it was.
 ///
 /// No call removes an open file. Hence the file is first given a name that nobody else uses, and is

@@ -1,0 +1,247 @@
+//! What ranks agree on before they touch anything: that they were asked for the same, and whether they
+//! see the same target.
+
+use super::connection::{RankLink, fault_of, fault_word};
+use crate::context;
+use group::Word;
+use host::{Machine, PeerFault};
+use record::{FathomVersion, TargetReach};
+use run::safety::{FileId, make_new, remove_own};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use workload::{EngineTarget, Stage};
+
+/// What is put into the root's target for the others to look for; dropped, it is gone.
+#[derive(Debug, Default)]
+struct Marks(Vec<(PathBuf, FileId)>);
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        for (mark, id) in &self.0 {
+            let _it_says_whose_it_is = remove_own(mark, *id);
+        }
+    }
+}
+
+/// What a rank says of itself.
+pub(super) struct Hello<'a> {
+    pub(super) plan: &'a str,
+    pub(super) stages: &'a [Stage],
+    /// What was asked, where somebody says how far the target reaches.
+    pub(super) asked: Option<TargetReach>,
+    /// Why this rank cannot take part.
+    pub(super) fault: Option<PeerFault>,
+}
+
+/// Agrees with all ranks; how far the target reaches, `None` where there is none on a file system.
+///
+/// # Errors
+/// They were asked for different things, or only some see the target.
+pub(super) fn agree(
+    connection: &RankLink,
+    hello: &Hello<'_>,
+) -> Result<Option<TargetReach>, PeerFault> {
+    let mut marks = Marks::default();
+    let own = hello.word().to_string().into_bytes();
+    let answer = connection.round(own, |words| {
+        let answer = compared(connection, &words, hello, &mut marks);
+        answer.to_string().into_bytes()
+    })?;
+    if let Some(fault) = fault_of(&answer) {
+        return Err(fault);
+    }
+    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+    let reach = |value: &Value| match value.get("reach").and_then(Value::as_str) {
+        Some("shared") => Some(TargetReach::Shared),
+        Some("local") => Some(TargetReach::Local),
+        Some(_) | None => None,
+    };
+    let Some(places) = answer.get("marks").and_then(Value::as_array) else {
+        return Ok(reach(&answer));
+    };
+    let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
+    let seen: Vec<bool> = places.iter().map(sees).collect();
+    let own = json!({ "seen": seen }).to_string().into_bytes();
+    let decided = connection.round(own, |words| {
+        one_target(connection, &words, &marks)
+            .to_string()
+            .into_bytes()
+    })?;
+    fault_of(&decided).map_or_else(
+        || Ok(reach(&serde_json::from_slice(&decided).unwrap_or_default())),
+        Err,
+    )
+}
+
+impl Hello<'_> {
+    fn word(&self) -> Value {
+        let machine = Machine::at(Path::new("/"));
+        let system = machine.environment(None, FathomVersion::default()).system;
+        let version = context::version();
+        let version = version.commit.map_or(version.version.clone(), |commit| {
+            format!("{} ({commit})", version.version)
+        });
+        let mut word = json!({
+            "host": system.hostname,
+            "boot": system.boot_id,
+            "version": version,
+            "plan": self.plan,
+        });
+        if let Some(fault) = &self.fault {
+            word["failed"] = fault_word(fault);
+        }
+        word
+    }
+
+    /// Directories in or beside the targets, and whether some target is a device.
+    fn places(&self) -> (BTreeSet<PathBuf>, bool) {
+        let phases = self.stages.iter().flat_map(|stage| &stage.0);
+        let on_files = phases.filter(|phase| phase.workload.engine.target() == EngineTarget::Files);
+        let (mut places, mut has_device) = (BTreeSet::new(), false);
+        for target in on_files.flat_map(|phase| &phase.workload.targets) {
+            let facts = std::fs::metadata(target);
+            if facts.is_ok_and(|facts| facts.file_type().is_block_device()) {
+                has_device = true;
+                continue;
+            }
+            let whole = std::path::absolute(target).unwrap_or_else(|_| target.clone());
+            let directory = whole.ancestors().find(|path| path.is_dir());
+            places.extend(directory.map(Path::to_path_buf));
+        }
+        (places, has_device)
+    }
+}
+
+/// What the root makes of what all say of themselves.
+fn compared(
+    connection: &RankLink,
+    words: &[Option<Word>],
+    own: &Hello<'_>,
+    marks: &mut Marks,
+) -> Value {
+    if words.iter().any(Option::is_none) {
+        return fault_word(&connection.loss());
+    }
+    let hellos = words.iter().flatten();
+    let hellos: Vec<Value> = hellos
+        .map(|word| serde_json::from_slice(word).unwrap_or_default())
+        .collect();
+    let text = |value: &Value, key: &str| {
+        let text = value.get(key).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let names = hellos.iter().map(|hello| text(hello, "host"));
+    connection.name_ranks(names.collect());
+    let fault = |text: String| fault_word(&PeerFault { text, exit_code: 2 });
+    for (key, what) in [("version", "version of fathom"), ("plan", "plan")] {
+        let of_root = text(&hellos[0], key);
+        let others = hellos.iter().zip(0_u32..);
+        let others = others.filter(|(hello, _)| text(hello, key) != of_root);
+        let others: Vec<String> = others.map(|(_, rank)| connection.called(rank)).collect();
+        if !others.is_empty() {
+            return fault(format!(
+                "another {what} than on {}: {}",
+                connection.called(0),
+                others.join(", ")
+            ));
+        }
+    }
+    let failed = hellos.iter().zip(0_u32..).find_map(|(hello, rank)| {
+        let failed = hello.get("failed")?.to_string();
+        Some((fault_of(failed.as_bytes())?, rank))
+    });
+    if let Some((failed, rank)) = failed {
+        return fault_word(&PeerFault {
+            text: format!("{}: {}", connection.called(rank), failed.text),
+            ..failed
+        });
+    }
+    let boot = text(&hellos[0], "boot");
+    let one_machine = hellos.iter().all(|hello| text(hello, "boot") == boot);
+    reached(own, marks, one_machine)
+}
+
+/// How far the target reaches, or the marks to look for.
+fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
+    let word = |reach: TargetReach| match reach {
+        TargetReach::Shared => json!({ "reach": "shared" }),
+        TargetReach::Local | TargetReach::Unknown => json!({ "reach": "local" }),
+    };
+    if let Some(asked) = own.asked {
+        return word(asked);
+    }
+    let (places, has_device) = own.places();
+    if places.is_empty() && !has_device {
+        return json!({});
+    }
+    // A device of one machine has one name there; of several machines nobody knows which is which.
+    if has_device {
+        let reach = if one_machine {
+            TargetReach::Shared
+        } else {
+            TargetReach::Local
+        };
+        return word(reach);
+    }
+    let name = format!(".fathom-group-{:032x}", sys::random_bits());
+    for place in places {
+        let mark = place.join(&name);
+        match make_new(&mark) {
+            Ok(id) => marks.0.push((mark, id)),
+            Err(_) if one_machine => return word(TargetReach::Shared),
+            Err(error) => {
+                return fault_word(&PeerFault {
+                    text: format!(
+                        "cannot put a mark in {} for the other hosts to look for ({error}); say --target-is shared or local",
+                        place.display()
+                    ),
+                    exit_code: 2,
+                });
+            }
+        }
+    }
+    let paths = marks.0.iter().map(|(mark, _)| mark.display().to_string());
+    json!({ "marks": paths.collect::<Vec<_>>() })
+}
+
+/// What the root makes of who sees its marks.
+fn one_target(connection: &RankLink, words: &[Option<Word>], marks: &Marks) -> Value {
+    if words.iter().any(Option::is_none) {
+        return fault_word(&connection.loss());
+    }
+    let said = words.iter().flatten().skip(1);
+    let said = said.map(|word| {
+        let value: Value = serde_json::from_slice(word).unwrap_or_default();
+        let seen = value.get("seen").and_then(Value::as_array).cloned();
+        let seen = seen.unwrap_or_default();
+        seen.iter()
+            .map(|seen| seen.as_bool() == Some(true))
+            .collect()
+    });
+    let said: Vec<Vec<bool>> = said.collect();
+    let sees = |by: &[bool], place: usize| by.get(place) == Some(&true);
+    let mut reaches = BTreeSet::new();
+    for (place, (mark, _)) in marks.0.iter().enumerate() {
+        let blind = said.iter().zip(1_u32..).filter(|(by, _)| !sees(by, place));
+        let blind: Vec<String> = blind.map(|(_, rank)| connection.called(rank)).collect();
+        if blind.len() != said.len() && !blind.is_empty() {
+            let place = mark.parent().unwrap_or(mark).display();
+            let text = format!(
+                "{place} is not the same directory on {} (not mounted?)",
+                blind.join(", ")
+            );
+            return fault_word(&PeerFault { text, exit_code: 2 });
+        }
+        reaches.insert(blind.is_empty());
+    }
+    match (reaches.contains(&true), reaches.contains(&false)) {
+        (true, false) => json!({ "reach": "shared" }),
+        (false, _) => json!({ "reach": "local" }),
+        (true, true) => fault_word(&PeerFault {
+            text: "some targets are the same on all hosts and others are each host's own: give them to two commands".into(),
+            exit_code: 2,
+        }),
+    }
+}

@@ -1,0 +1,339 @@
+//! A rank's connection with the others, as whoever works on this thread uses it.
+
+use anyhow::Result;
+use group::{Connected, GroupEvent, GroupTiming, MemberInput, Word, connect};
+use host::{PeerFault, Peers};
+use mpi::MpiChoice;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use sys::MachineClock;
+
+/// Signals are looked at so often by whoever waits for other ranks.
+const LOOK: Duration = Duration::from_millis(20);
+/// What a rank that is lost is lost by.
+const LOST: i32 = 5;
+
+/// The group as one rank sees it.
+pub(crate) struct RankLink {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    /// What the MPI library calls itself.
+    pub(crate) library: String,
+    ask: Sender<MemberInput>,
+    told: Mutex<Receiver<GroupEvent>>,
+    seen: Arc<GroupView>,
+    /// How each rank is called, as the root knows them.
+    names: Mutex<Vec<String>>,
+    own: Mutex<Option<Connected>>,
+}
+
+/// What the group's thread tells while nobody waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct GroupView {
+    is_halted: AtomicBool,
+    lost: Mutex<Vec<u32>>,
+    snapshots: Mutex<BTreeMap<u32, Word>>,
+    /// By how much the clock of the last start may be off here, and when it was, by this machine's
+    /// clock.
+    bound_ns: AtomicU64,
+    began_at: AtomicU64,
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl GroupView {
+    fn note(&self, told: &GroupEvent) {
+        match told {
+            GroupEvent::Halted => self.is_halted.store(true, Relaxed),
+            GroupEvent::Lost(ranks) => {
+                self.is_halted.store(true, Relaxed);
+                locked(&self.lost).clone_from(ranks);
+            }
+            GroupEvent::Snapshot(rank, word) => {
+                locked(&self.snapshots).insert(*rank, word.clone());
+            }
+            GroupEvent::Begin { at, bound_ns } => {
+                self.is_halted.store(false, Relaxed);
+                self.bound_ns.store(*bound_ns, Relaxed);
+                self.began_at.store(*at, Relaxed);
+            }
+            GroupEvent::Broken(_) | GroupEvent::End(_) => self.is_halted.store(true, Relaxed),
+            GroupEvent::Heard(_) | GroupEvent::Answered(_) => {}
+        }
+    }
+
+    /// What each rank has measured so far, as it said last.
+    pub(crate) fn snapshots(&self) -> BTreeMap<u32, Word> {
+        locked(&self.snapshots).clone()
+    }
+
+    pub(crate) fn forget_snapshots(&self) {
+        locked(&self.snapshots).clear();
+    }
+
+    pub(crate) fn lost(&self) -> Vec<u32> {
+        locked(&self.lost).clone()
+    }
+}
+
+impl RankLink {
+    /// Connects with the ranks that the launcher started.
+    ///
+    /// # Errors
+    /// There is no library, or it cannot begin.
+    pub(crate) fn open(
+        choice: MpiChoice,
+        timing: GroupTiming,
+        clock: MachineClock,
+    ) -> Result<Self> {
+        let seen = Arc::new(GroupView::default());
+        let notes = Arc::clone(&seen);
+        let (to, told) = channel();
+        let own = connect(choice, timing, clock, move |what| {
+            notes.note(&what);
+            if !matches!(what, GroupEvent::Snapshot(..) | GroupEvent::Halted) {
+                let _nobody_waits_any_more = to.send(what);
+            }
+        })?;
+        Ok(Self {
+            rank: own.rank,
+            size: own.size,
+            library: own.library.clone(),
+            ask: own.ask.clone(),
+            told: Mutex::new(told),
+            seen,
+            names: Mutex::default(),
+            own: Mutex::new(Some(own)),
+        })
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.rank == 0
+    }
+
+    pub(crate) fn seen(&self) -> &Arc<GroupView> {
+        &self.seen
+    }
+
+    pub(crate) fn bound_ns(&self) -> u64 {
+        self.seen.bound_ns.load(Relaxed)
+    }
+
+    pub(crate) fn began_at(&self) -> u64 {
+        self.seen.began_at.load(Relaxed)
+    }
+
+    pub(crate) fn name_ranks(&self, names: Vec<String>) {
+        *locked(&self.names) = names;
+    }
+
+    /// A host's name, where the rank has said one.
+    pub(crate) fn host_of(&self, rank: u32) -> Option<String> {
+        locked(&self.names).get(rank as usize).cloned()
+    }
+
+    /// How people call a rank.
+    pub(crate) fn called(&self, rank: u32) -> String {
+        match self.host_of(rank) {
+            Some(host) => format!("{host} (rank {rank})"),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    fn want(&self, input: MemberInput) {
+        let _a_group_that_has_ended_says_so = self.ask.send(input);
+    }
+
+    /// What this rank has measured so far.
+    pub(crate) fn tell_snapshot(&self) -> impl Fn(Vec<u8>) + Send + 'static {
+        let ask = self.ask.clone();
+        move |bytes| {
+            let _nobody_asks_any_more = ask.send(MemberInput::Snapshot(bytes.into()));
+        }
+    }
+
+    /// Says a word and waits for what comes of the words of all, which the root decides: of the words
+    /// of lost ranks there are none.
+    ///
+    /// # Errors
+    /// The group has ended.
+    pub(crate) fn round(
+        &self,
+        own: Vec<u8>,
+        decide: impl FnOnce(Vec<Option<Word>>) -> Vec<u8>,
+    ) -> Result<Word, PeerFault> {
+        self.want(MemberInput::Say(own.into()));
+        let mut decide = Some(decide);
+        loop {
+            match self.next()? {
+                GroupEvent::Heard(words) => {
+                    if let Some(decide) = decide.take() {
+                        self.want(MemberInput::Answer(decide(words).into()));
+                    }
+                }
+                GroupEvent::Answered(word) => return Ok(word),
+                GroupEvent::Begin { .. }
+                | GroupEvent::Lost(_)
+                | GroupEvent::Halted
+                | GroupEvent::Snapshot(..)
+                | GroupEvent::End(_)
+                | GroupEvent::Broken(_) => {}
+            }
+        }
+    }
+
+    /// The next thing that is told.
+    fn next(&self) -> Result<GroupEvent, PeerFault> {
+        let fault = |text: &str| PeerFault {
+            text: text.to_owned(),
+            exit_code: LOST,
+        };
+        let told = locked(&self.told);
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(GroupEvent::End(_)) if self.seen.lost().is_empty() => {
+                    return Err(fault("the other ranks have ended"));
+                }
+                Ok(GroupEvent::End(_)) => return Err(self.loss()),
+                Ok(GroupEvent::Broken(why)) => {
+                    return Err(fault(&format!("messages do not come any more: {why}")));
+                }
+                Ok(told) => return Ok(told),
+                Err(RecvTimeoutError::Timeout) => {
+                    if sys::caught_signal().is_some_and(|caught| caught.impatient) {
+                        return Err(fault("nobody waits for the other ranks any more"));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(fault("the other ranks have ended"));
+                }
+            }
+        }
+    }
+
+    /// Who is lost, in words.
+    pub(crate) fn loss(&self) -> PeerFault {
+        let lost = self.seen.lost();
+        let names: Vec<String> = lost.iter().map(|rank| self.called(*rank)).collect();
+        PeerFault {
+            text: format!("lost: {}", names.join(", ")),
+            exit_code: LOST,
+        }
+    }
+
+    /// What comes of a step: the first that cannot go on decides.
+    fn decided(&self, words: &[Option<Word>]) -> Value {
+        if words.iter().any(Option::is_none) {
+            return fault_word(&self.loss());
+        }
+        let faults = words.iter().flatten().zip(0..).filter_map(|(word, rank)| {
+            let fault = fault_of(word)?;
+            Some((fault, rank))
+        });
+        let faults: Vec<(PeerFault, u32)> = faults.collect();
+        let Some((first, rank)) = faults.first() else {
+            return json!({});
+        };
+        let text = match faults.len() {
+            1 if self.size > 1 => format!("{}: {}", self.called(*rank), first.text),
+            // What all of them say needs no names.
+            all if all == words.len() => first.text.clone(),
+            several => format!(
+                "{} and {} more: {}",
+                self.called(*rank),
+                several - 1,
+                first.text
+            ),
+        };
+        fault_word(&PeerFault {
+            text,
+            exit_code: first.exit_code,
+        })
+    }
+
+    /// Leaves the group, whose end the root says; `is_lost` where ranks may be left that answer
+    /// nobody.
+    pub(crate) fn end(&self, code: i32) {
+        if self.is_root() {
+            self.want(MemberInput::Finish);
+        }
+        while self.next().is_ok() {}
+        let own = locked(&self.own).take();
+        let Some(own) = own else { return };
+        if self.seen.lost().is_empty() {
+            own.close(code);
+        } else {
+            own.abort(code);
+        }
+    }
+}
+
+impl fmt::Debug for RankLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}", self.rank, self.size)
+    }
+}
+
+impl Peers for RankLink {
+    fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
+        let word = own
+            .err()
+            .map_or_else(|| json!({}), |fault| fault_word(&fault));
+        let decide = |words: Vec<Option<Word>>| self.decided(&words).to_string().into_bytes();
+        let answer = self.round(word.to_string().into_bytes(), decide)?;
+        fault_of(&answer).map_or(Ok(()), Err)
+    }
+
+    fn start(&self) -> Result<u64, PeerFault> {
+        if !self.seen.lost().is_empty() {
+            return Err(self.loss());
+        }
+        self.want(MemberInput::Ready);
+        loop {
+            match self.next()? {
+                GroupEvent::Begin { at, .. } => return Ok(at),
+                GroupEvent::Lost(_) => return Err(self.loss()),
+                GroupEvent::Heard(_)
+                | GroupEvent::Answered(_)
+                | GroupEvent::Halted
+                | GroupEvent::Snapshot(..)
+                | GroupEvent::End(_)
+                | GroupEvent::Broken(_) => {}
+            }
+        }
+    }
+
+    fn is_halted(&self) -> bool {
+        self.seen.is_halted.load(Relaxed)
+    }
+
+    fn halt(&self) {
+        if !self.is_halted() {
+            self.want(MemberInput::Halt);
+        }
+    }
+}
+
+/// A fault as a word.
+pub(crate) fn fault_word(fault: &PeerFault) -> Value {
+    json!({ "fault": fault.text, "code": fault.exit_code })
+}
+
+/// The fault that a word is.
+pub(crate) fn fault_of(word: &[u8]) -> Option<PeerFault> {
+    let value: Value = serde_json::from_slice(word)
+        .unwrap_or_else(|_| json!({ "fault": "a rank said what nobody understands", "code": 5 }));
+    let text = value.get("fault")?.as_str()?.to_owned();
+    let code = value.get("code").and_then(Value::as_i64);
+    Some(PeerFault {
+        text,
+        exit_code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(1),
+    })
+}

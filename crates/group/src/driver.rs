@@ -1,0 +1,249 @@
+//! Drives a member over a transport, on a thread of its own: politely while nothing happens, and
+//! closely while clocks are compared, because a question for the time that waits for its answer is
+//! worth as little as it waits.
+
+use crate::member::GroupMember;
+use crate::message::{Message, Word};
+use crate::terms::{Act, MemberEnd, MemberInput};
+use crate::timing::GroupTiming;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use sys::Clock;
+
+/// Between two looks.
+const LOOK_NS: u64 = 1_000_000;
+/// The same for so long after a word about time.
+const CLOSE_LOOK_NS: u64 = 20_000;
+const CLOSE_FOR_NS: u64 = 10_000_000;
+/// So many messages are taken at one look.
+const MOST_AT_ONCE: u32 = 256;
+
+/// What carries messages between ranks. No call waits.
+pub trait Carrier {
+    /// # Errors
+    /// It carries nothing any more.
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), String>;
+
+    /// # Errors
+    /// It carries nothing any more.
+    fn receive(&mut self) -> Result<Option<(u32, Vec<u8>)>, String>;
+}
+
+/// What whoever asked for a group is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupEvent {
+    /// All words of a round; the root's user answers.
+    Heard(Vec<Option<Word>>),
+    Answered(Word),
+    Begin {
+        at: u64,
+        bound_ns: u64,
+    },
+    Halted,
+    Snapshot(u32, Word),
+    Lost(Vec<u32>),
+    End(MemberEnd),
+    /// Messages do not come any more, and why.
+    Broken(String),
+}
+
+/// Drives a rank until its group ends, nobody asks for it any more, or the transport breaks.
+pub fn drive<C: Clock>(
+    transport: &mut dyn Carrier,
+    place: (u32, u32),
+    timing: GroupTiming,
+    clock: &C,
+    asked: &Receiver<MemberInput>,
+    tell: &mut dyn FnMut(GroupEvent),
+) {
+    sys::precise_sleeps();
+    let (rank, size) = place;
+    let mut member = GroupMember::new(rank, size, timing, clock.now());
+    let (mut wake, mut close_until) = (0, 0);
+    let mut acts = Vec::new();
+    loop {
+        match asked.try_recv() {
+            Ok(input) => member.on(clock.now(), input, &mut acts),
+            Err(TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Empty) => {}
+        }
+        let mut taken = 0;
+        while taken < MOST_AT_ONCE {
+            let (from, bytes) = match transport.receive() {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(why) => return tell(GroupEvent::Broken(why)),
+            };
+            taken += 1;
+            let now = clock.now();
+            // What is no message is of nobody that this group knows.
+            let Some(message) = Message::read(&bytes) else {
+                continue;
+            };
+            if is_of_time(&message) {
+                close_until = now.saturating_add(CLOSE_FOR_NS);
+            }
+            member.on(now, MemberInput::From(from, message), &mut acts);
+            match perform(transport, &mut acts, &mut wake, tell) {
+                Ok(false) => {}
+                Ok(true) => return,
+                Err(why) => return tell(GroupEvent::Broken(why)),
+            }
+        }
+        let now = clock.now();
+        if now >= wake {
+            wake = u64::MAX;
+            member.on(now, MemberInput::Wake, &mut acts);
+        }
+        match perform(transport, &mut acts, &mut wake, tell) {
+            Ok(false) => {}
+            Ok(true) => return,
+            Err(why) => return tell(GroupEvent::Broken(why)),
+        }
+        if taken < MOST_AT_ONCE {
+            let look = if now < close_until {
+                CLOSE_LOOK_NS
+            } else {
+                LOOK_NS
+            };
+            let now = clock.now();
+            clock.sleep_until(wake.clamp(now + 1000, now + look));
+        }
+    }
+}
+
+fn is_of_time(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Ask { .. }
+            | Message::Time { .. }
+            | Message::Propose { .. }
+            | Message::Ahead { .. }
+    )
+}
+
+/// Does what the member wants; whether it has ended.
+fn perform(
+    transport: &mut dyn Carrier,
+    acts: &mut Vec<Act>,
+    wake: &mut u64,
+    tell: &mut dyn FnMut(GroupEvent),
+) -> Result<bool, String> {
+    for act in acts.drain(..) {
+        match act {
+            Act::Send(to, message) => transport.send(to, &message.bytes())?,
+            Act::WakeAt(at) => *wake = at,
+            Act::Heard(words) => tell(GroupEvent::Heard(words)),
+            Act::Answered(word) => tell(GroupEvent::Answered(word)),
+            Act::Begin { at, bound_ns } => tell(GroupEvent::Begin { at, bound_ns }),
+            Act::Halted => tell(GroupEvent::Halted),
+            Act::Snapshot(rank, word) => tell(GroupEvent::Snapshot(rank, word)),
+            Act::Lost(ranks) => tell(GroupEvent::Lost(ranks)),
+            Act::End(ending) => {
+                tell(GroupEvent::End(ending));
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+    use sys::MachineClock;
+
+    /// Ranks that are threads.
+    struct Near {
+        rank: u32,
+        to: Vec<Sender<(u32, Vec<u8>)>>,
+        here: Receiver<(u32, Vec<u8>)>,
+    }
+
+    impl Carrier for Near {
+        fn send(&mut self, to: u32, message: &[u8]) -> Result<(), String> {
+            let _gone = self.to[to as usize].send((self.rank, message.to_vec()));
+            Ok(())
+        }
+
+        fn receive(&mut self) -> Result<Option<(u32, Vec<u8>)>, String> {
+            Ok(self.here.try_recv().ok())
+        }
+    }
+
+    /// Drives so many ranks; gives what each asks with, and what it is told.
+    fn group(size: u32) -> Vec<(Sender<MemberInput>, Receiver<GroupEvent>)> {
+        let (to, here): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+        let ranks = here.into_iter().zip(0..).map(|(here, rank)| {
+            let (ask, asked) = channel();
+            let (say, told) = channel();
+            let mut near = Near {
+                rank,
+                to: to.clone(),
+                here,
+            };
+            std::thread::spawn(move || {
+                let clock = MachineClock::monotonic();
+                let timing = GroupTiming::default();
+                let mut tell = |what| {
+                    let _nobody_asks = say.send(what);
+                };
+                drive(&mut near, (rank, size), timing, &clock, &asked, &mut tell);
+            });
+            (ask, told)
+        });
+        ranks.collect()
+    }
+
+    /// The next that is no snapshot.
+    fn next(told: &Receiver<GroupEvent>) -> GroupEvent {
+        told.recv().unwrap()
+    }
+
+    #[test]
+    fn ranks_on_threads_say_their_words_begin_together_and_end() {
+        let ranks = group(3);
+        for (ask, _) in &ranks {
+            ask.send(MemberInput::Say(b"hello".as_slice().into()))
+                .unwrap();
+        }
+        let GroupEvent::Heard(words) = next(&ranks[0].1) else {
+            panic!("the root hears the round first");
+        };
+        assert!(words.iter().all(|word| word.as_deref() == Some(b"hello")));
+        let answer: Word = b"welcome".as_slice().into();
+        ranks[0]
+            .0
+            .send(MemberInput::Answer(answer.clone()))
+            .unwrap();
+        for (ask, told) in &ranks {
+            assert_eq!(next(told), GroupEvent::Answered(answer.clone()));
+            ask.send(MemberInput::Ready).unwrap();
+        }
+        let begins = ranks.iter().map(|(_, told)| {
+            let GroupEvent::Begin { at, bound_ns } = next(told) else {
+                panic!("all begin");
+            };
+            (at, bound_ns)
+        });
+        let begins: Vec<(u64, u64)> = begins.collect();
+        for (at, bound_ns) in &begins {
+            let apart = at.abs_diff(begins[0].0);
+            assert!(
+                apart <= *bound_ns,
+                "they read one clock: {apart} beyond {bound_ns}"
+            );
+        }
+        let far: Word = b"far".as_slice().into();
+        ranks[2].0.send(MemberInput::Snapshot(far.clone())).unwrap();
+        assert_eq!(next(&ranks[0].1), GroupEvent::Snapshot(2, far));
+        ranks[1].0.send(MemberInput::Halt).unwrap();
+        ranks
+            .iter()
+            .for_each(|(_, told)| assert_eq!(next(told), GroupEvent::Halted));
+        ranks[0].0.send(MemberInput::Finish).unwrap();
+        for (_, told) in &ranks {
+            assert_eq!(next(told), GroupEvent::End(MemberEnd::Over));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A group over MPI: one thread, which alone calls the library, from its first call to its last.
+
+use crate::driver::{Carrier, GroupEvent, drive};
+use crate::terms::MemberInput;
+use crate::timing::GroupTiming;
+use mpi::{MpiChoice, MpiError, World};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use sys::{Clock as _, MachineClock};
+
+/// The library may wait so long at its end for others before the process ends without it.
+const CLOSE_NS: u64 = 3_000_000_000;
+/// Messages that are on their way have so long to leave.
+const LEAVE_NS: u64 = 500_000_000;
+/// What is no exit code: the group goes on, or nobody said how it ended.
+const NO_CODE: i32 = i32::MIN;
+
+/// Why there is no group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Mpi(#[from] MpiError),
+    #[error("the thread of the group cannot be started: {0}")]
+    Thread(String),
+}
+
+/// How a process leaves its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    Close,
+    Abort,
+}
+
+/// A rank that is connected with the others.
+pub struct Connected {
+    pub rank: u32,
+    pub size: u32,
+    /// What the library calls itself.
+    pub library: String,
+    /// What it is asked with.
+    pub ask: Sender<MemberInput>,
+    leave: Sender<Leaving>,
+    code: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+}
+
+struct Opened {
+    rank: u32,
+    size: u32,
+    library: String,
+}
+
+/// Opens the library and connects; `tell` is called from the group's thread.
+///
+/// # Errors
+/// There is no library, or it cannot begin.
+pub fn connect(
+    choice: MpiChoice,
+    timing: GroupTiming,
+    clock: MachineClock,
+    tell: impl FnMut(GroupEvent) + Send + 'static,
+) -> Result<Connected, ConnectError> {
+    let (opened_to, opened) = channel();
+    let (ask, asked) = channel();
+    let (leave, leaving) = channel();
+    let code = Arc::new(AtomicI32::new(NO_CODE));
+    let to_exit_with = Arc::clone(&code);
+    let body = move || {
+        let world = match World::open(&choice) {
+            Ok(world) => world,
+            Err(error) => {
+                let _whoever_connects_waits = opened_to.send(Err(error));
+                return;
+            }
+        };
+        let opened = Opened {
+            rank: world.rank(),
+            size: world.size(),
+            library: world.version(),
+        };
+        let _whoever_connects_waits = opened_to.send(Ok(opened));
+        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with);
+    };
+    let thread = std::thread::Builder::new().name("fathom-group".into());
+    let thread = thread.spawn(body);
+    let thread = thread.map_err(|why| ConnectError::Thread(why.to_string()))?;
+    let ended = || ConnectError::Thread("it ended".into());
+    let Opened {
+        rank,
+        size,
+        library,
+    } = opened.recv().map_err(|_gone| ended())??;
+    Ok(Connected {
+        rank,
+        size,
+        library,
+        ask,
+        leave,
+        code,
+        thread,
+    })
+}
+
+impl Connected {
+    /// Ends the library, and what it keeps of the process's end, with its exit code.
+    pub fn close(self, code: i32) {
+        self.end(Leaving::Close, code);
+    }
+
+    /// Ends all ranks, also those that answer nobody.
+    pub fn abort(self, code: i32) {
+        self.end(Leaving::Abort, code);
+    }
+
+    fn end(self, how: Leaving, code: i32) {
+        self.code.store(code, Relaxed);
+        let _it_has_ended = self.leave.send(how);
+        drop(self.ask);
+        let _it_has_ended = self.thread.join();
+    }
+}
+
+/// From the first message to the last call.
+fn live(
+    mut world: World,
+    timing: GroupTiming,
+    clock: MachineClock,
+    asked: &Receiver<MemberInput>,
+    mut tell: impl FnMut(GroupEvent),
+    leaving: &Receiver<Leaving>,
+    code: &Arc<AtomicI32>,
+) {
+    let place = (world.rank(), world.size());
+    drive(&mut world, place, timing, &clock, asked, &mut tell);
+    // Nothing is told any more: whoever waits for that sees it.
+    drop(tell);
+    // A last word may be on its way when nobody drives any more.
+    let until = clock.now().saturating_add(LEAVE_NS);
+    while clock.now() < until && world.has_sent() == Ok(false) {
+        clock.sleep_until(clock.now() + 1_000_000);
+    }
+    let how = leaving.recv().unwrap_or(Leaving::Close);
+    watch_the_end(clock, code);
+    match how {
+        Leaving::Close => {
+            let _it_ends_anyway = world.close();
+        }
+        Leaving::Abort => world.abort(code.load(Relaxed)),
+    }
+}
+
+/// Ends the process where the library does not come to its end: it may wait for ever for a rank
+/// that answers nobody.
+fn watch_the_end(clock: MachineClock, code: &Arc<AtomicI32>) {
+    let code = Arc::clone(code);
+    let until = clock.now().saturating_add(CLOSE_NS);
+    let watch = move || {
+        while clock.now() < until {
+            clock.sleep_until(until);
+        }
+        let code = code.load(Relaxed);
+        sys::exit_at_once(if code == NO_CODE { 1 } else { code });
+    };
+    let thread = std::thread::Builder::new().name("fathom-watch".into());
+    let _without_a_watch_the_library_is_trusted = thread.spawn(watch);
+}
+
+impl Carrier for World {
+    fn send(&mut self, to: u32, message: &[u8]) -> Result<(), String> {
+        World::send(self, to, message).map_err(|error| error.to_string())
+    }
+
+    fn receive(&mut self) -> Result<Option<(u32, Vec<u8>)>, String> {
+        World::receive(self).map_err(|error| error.to_string())
+    }
+}

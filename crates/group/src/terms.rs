@@ -1,0 +1,57 @@
+//! What a member is told, and what it wants.
+
+use crate::message::{Message, Word};
+
+/// What a member is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberInput {
+    /// It is time.
+    Wake,
+    From(u32, Message),
+    /// Its word in the round that is open.
+    Say(Word),
+    /// The root's answer to a round of which all words were heard.
+    Answer(Word),
+    /// It can begin.
+    Ready,
+    /// What it has measured so far.
+    Snapshot(Word),
+    /// What was begun is to end.
+    Halt,
+    /// The root says that nothing more comes.
+    Finish,
+}
+
+/// What a member wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    Send(u32, Message),
+    /// Wake it at this time of its own.
+    WakeAt(u64),
+    /// All words of a round, `None` of ranks that are lost; the root's user answers them.
+    Heard(Vec<Option<Word>>),
+    /// What came of the round.
+    Answered(Word),
+    /// The work is to begin at this time of its own, which is known so well.
+    Begin {
+        at: u64,
+        bound_ns: u64,
+    },
+    /// What was begun is to end.
+    Halted,
+    /// What a rank has measured so far; the root is told.
+    Snapshot(u32, Word),
+    /// All that are lost so far.
+    Lost(Vec<u32>),
+    /// It is over; nothing is wanted any more.
+    End(MemberEnd),
+}
+
+/// How it ended for one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberEnd {
+    /// As the root said.
+    Over,
+    /// Without the root.
+    RootLost,
+}

@@ -1,0 +1,420 @@
+//! The library's own calls, by three families of constants. Whatever is handed to the library stays
+//! here until it has given it back.
+#![allow(
+    unsafe_code,
+    reason = "a library that is opened when the program runs has no types"
+)]
+
+use libc::{c_char, c_int, c_void};
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Why there are no messages.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MpiError {
+    #[error("no MPI library opens ({tried})")]
+    NoLibrary { tried: String },
+    #[error("{} is no MPI library: it has no {symbol}", library.display())]
+    NoSymbol {
+        library: PathBuf,
+        symbol: &'static str,
+    },
+    #[error("{call} failed with {code}")]
+    Call { call: &'static str, code: i32 },
+    #[error("{0}")]
+    Message(&'static str),
+}
+
+/// A transfer that was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(usize);
+
+#[cfg(test)]
+impl Ticket {
+    pub(crate) fn numbered(number: usize) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> usize {
+        self.0
+    }
+}
+
+/// The calls, whatever the family.
+pub(crate) trait Calls {
+    fn rank(&self) -> u32;
+    fn size(&self) -> u32;
+    fn version(&self) -> String;
+    /// Begins to send; the bytes are kept until they have gone.
+    fn send(&mut self, to: u32, tag: c_int, bytes: Box<[u8]>) -> Result<Ticket, MpiError>;
+    /// Begins to receive exactly so many bytes, of one rank or of any.
+    fn receive(&mut self, from: Option<u32>, tag: c_int, bytes: usize) -> Result<Ticket, MpiError>;
+    /// The bytes of a transfer that is done, after which its ticket is worth nothing.
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Box<[u8]>>, MpiError>;
+    /// Wants a transfer to end without having happened; it is done when a test says so.
+    fn cancel(&mut self, ticket: Ticket);
+    /// Ends the library, which may wait for other processes.
+    fn finalize(&mut self) -> Result<(), MpiError>;
+    /// Ends all processes.
+    fn abort(&mut self, code: i32);
+}
+
+/// Opens the first library that can be opened, and begins.
+///
+/// # Errors
+/// None opens, or it is none, or it cannot begin.
+pub(crate) fn open(choice: &[PathBuf]) -> Result<(Box<dyn Calls>, PathBuf), MpiError> {
+    let mut failed = Vec::new();
+    for path in choice {
+        match Library::open(path) {
+            Ok(library) => return Ok((library.begin()?, path.clone())),
+            Err(why) => failed.push(why),
+        }
+    }
+    let tried = failed.join("; ");
+    Err(MpiError::NoLibrary { tried })
+}
+
+/// An open library. It is never closed: what it started may run to the end of the process.
+struct Library {
+    handle: *mut c_void,
+    path: PathBuf,
+}
+
+impl Library {
+    fn open(path: &Path) -> Result<Self, String> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
+        // SAFETY: the name is a C string. What a library does when it is opened is its own; that it
+        // is one is what whoever installed it or named it says. Parts of Open MPI that it opens
+        // itself look for its symbols among all.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if handle.is_null() {
+            // SAFETY: the text is valid until the next call of the loader on this thread.
+            let why = unsafe { libc::dlerror() };
+            let why = match why.is_null() {
+                true => path.display().to_string(),
+                // SAFETY: as above, and it ends with a zero.
+                false => unsafe { CStr::from_ptr(why) }
+                    .to_string_lossy()
+                    .into_owned(),
+            };
+            return Err(why);
+        }
+        Ok(Self {
+            handle,
+            path: path.to_owned(),
+        })
+    }
+
+    fn find(&self, symbol: &'static CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is open, the name a C string.
+        let found = unsafe { libc::dlsym(self.handle, symbol.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+
+    fn symbol(&self, symbol: &'static CStr) -> Result<*mut c_void, MpiError> {
+        self.find(symbol).ok_or_else(|| MpiError::NoSymbol {
+            library: self.path.clone(),
+            symbol: symbol.to_str().unwrap_or_default(),
+        })
+    }
+
+    /// Begins by the constants of its family.
+    fn begin(&self) -> Result<Box<dyn Calls>, MpiError> {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let pointer = |number: usize| number as *mut c_void;
+        if file.contains("libmpi_abi") {
+            let standard = Constants {
+                world: pointer(0x101),
+                byte: pointer(0x247),
+                errors_return: pointer(0x143),
+                status_ignore: pointer(0),
+                funneled: 1024,
+                any_source: -1,
+            };
+            return Ok(Box::new(Begun::new(self, standard)?));
+        }
+        if self.find(c"ompi_mpi_comm_world").is_some() {
+            let open_mpi = Constants {
+                world: self.symbol(c"ompi_mpi_comm_world")?,
+                byte: self.symbol(c"ompi_mpi_byte")?,
+                errors_return: self.symbol(c"ompi_mpi_errors_return")?,
+                status_ignore: pointer(0),
+                funneled: 1,
+                any_source: -1,
+            };
+            return Ok(Box::new(Begun::new(self, open_mpi)?));
+        }
+        let mpich = Constants {
+            world: 0x4400_0000_i32,
+            byte: 0x4c00_010d,
+            errors_return: 0x5400_0001,
+            status_ignore: pointer(1),
+            funneled: 1,
+            any_source: -2,
+        };
+        Ok(Box::new(Begun::new(self, mpich)?))
+    }
+}
+
+/// What a family of libraries calls its things: pointers or numbers.
+#[derive(Clone, Copy)]
+struct Constants<H> {
+    world: H,
+    byte: H,
+    errors_return: H,
+    status_ignore: *mut c_void,
+    funneled: c_int,
+    any_source: c_int,
+}
+
+type Transfer<H> = unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut H) -> c_int;
+
+type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
+type Ask<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
+type SetHandler<H> = unsafe extern "C" fn(H, H) -> c_int;
+type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+type Test<H> = unsafe extern "C" fn(*mut H, *mut c_int, *mut c_void) -> c_int;
+type Cancel<H> = unsafe extern "C" fn(*mut H) -> c_int;
+type Finalize = unsafe extern "C" fn() -> c_int;
+type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
+
+/// The calls of one library.
+#[derive(Clone, Copy)]
+struct Functions<H> {
+    isend: Transfer<H>,
+    irecv: Transfer<H>,
+    test: Test<H>,
+    cancel: Cancel<H>,
+    finalize: Finalize,
+    abort: Abort<H>,
+}
+
+/// A transfer that the library has not given back.
+struct Open<H> {
+    request: H,
+    bytes: Box<[u8]>,
+}
+
+/// A library that has begun.
+struct Begun<H> {
+    constants: Constants<H>,
+    functions: Functions<H>,
+    rank: u32,
+    size: u32,
+    version: String,
+    open: Vec<Option<Open<H>>>,
+}
+
+/// A function of the library by its name.
+macro_rules! function {
+    ($library:expr, $name:literal, $of:ty) => {
+        // SAFETY: the standard fixes what a function of this name takes and gives; handles are of the
+        // size that the family has.
+        unsafe { std::mem::transmute::<*mut c_void, $of>($library.symbol($name)?) }
+    };
+}
+
+fn checked(call: &'static str, code: c_int) -> Result<(), MpiError> {
+    match code {
+        0 => Ok(()),
+        code => Err(MpiError::Call { call, code }),
+    }
+}
+
+impl<H: Copy> Begun<H> {
+    fn new(library: &Library, constants: Constants<H>) -> Result<Self, MpiError> {
+        let init = function!(library, c"MPI_Init_thread", Init);
+        let comm_rank = function!(library, c"MPI_Comm_rank", Ask<H>);
+        let comm_size = function!(library, c"MPI_Comm_size", Ask<H>);
+        let set_handler = function!(library, c"MPI_Comm_set_errhandler", SetHandler<H>);
+        let version = function!(library, c"MPI_Get_library_version", Version);
+        let functions = Functions {
+            isend: function!(library, c"MPI_Isend", Transfer<H>),
+            irecv: function!(library, c"MPI_Irecv", Transfer<H>),
+            test: function!(library, c"MPI_Test", Test<H>),
+            cancel: function!(library, c"MPI_Cancel", Cancel<H>),
+            finalize: function!(library, c"MPI_Finalize", Finalize),
+            abort: function!(library, c"MPI_Abort", Abort<H>),
+        };
+        let (mut provided, mut rank, mut size, mut length) = (0, 0, 0, 0);
+        let nothing = std::ptr::null_mut::<c_void>();
+        // SAFETY: no arguments are handed over, which the standard permits; the last is written.
+        let code = unsafe {
+            init(
+                nothing.cast(),
+                nothing,
+                constants.funneled,
+                &raw mut provided,
+            )
+        };
+        checked("MPI_Init_thread", code)?;
+        // SAFETY: handles of this family; the numbers are written.
+        unsafe {
+            checked(
+                "MPI_Comm_set_errhandler",
+                set_handler(constants.world, constants.errors_return),
+            )?;
+            checked("MPI_Comm_rank", comm_rank(constants.world, &raw mut rank))?;
+            checked("MPI_Comm_size", comm_size(constants.world, &raw mut size))?;
+        }
+        // More than any library writes (MPI_MAX_LIBRARY_VERSION_STRING is 8192 at most).
+        let mut text = vec![0_u8; 16_384];
+        // SAFETY: the library writes less than the buffer holds, and a number.
+        let code = unsafe { version(text.as_mut_ptr().cast(), &raw mut length) };
+        checked("MPI_Get_library_version", code)?;
+        let text = String::from_utf8_lossy(&text);
+        let first = text.split(['\0', '\n']).next().unwrap_or_default();
+        Ok(Self {
+            constants,
+            functions,
+            rank: u32::try_from(rank).unwrap_or(0),
+            size: u32::try_from(size).unwrap_or(0),
+            version: first.split_whitespace().collect::<Vec<_>>().join(" "),
+            open: Vec::new(),
+        })
+    }
+
+    /// Begins a transfer of `bytes`, which stay where they are until it is done.
+    fn begin(
+        &mut self,
+        call: (&'static str, Transfer<H>),
+        mut bytes: Box<[u8]>,
+        peer: c_int,
+        tag: c_int,
+    ) -> Result<Ticket, MpiError> {
+        let count = c_int::try_from(bytes.len()).unwrap_or(0);
+        // The address of nothing is one that the standard gives a meaning.
+        if count == 0 {
+            return Err(MpiError::Message("a message has at least one byte"));
+        }
+        let mut request = self.constants.world;
+        let (byte, world) = (self.constants.byte, self.constants.world);
+        // SAFETY: the buffer is as long as said and is kept in `open`, on the heap, until the library
+        // has given it back; one that it never gives back is leaked.
+        let code = unsafe {
+            call.1(
+                bytes.as_mut_ptr().cast(),
+                count,
+                byte,
+                peer,
+                tag,
+                world,
+                &raw mut request,
+            )
+        };
+        if let Err(error) = checked(call.0, code) {
+            std::mem::forget(bytes);
+            return Err(error);
+        }
+        let begun = Some(Open { request, bytes });
+        let free = self.open.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.open.len());
+        match free {
+            Some(at) => self.open[at] = begun,
+            None => self.open.push(begun),
+        }
+        Ok(Ticket(at))
+    }
+}
+
+impl<H: Copy> Calls for Begun<H> {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn send(&mut self, to: u32, tag: c_int, bytes: Box<[u8]>) -> Result<Ticket, MpiError> {
+        let peer = c_int::try_from(to).unwrap_or(c_int::MAX);
+        self.begin(("MPI_Isend", self.functions.isend), bytes, peer, tag)
+    }
+
+    fn receive(&mut self, from: Option<u32>, tag: c_int, bytes: usize) -> Result<Ticket, MpiError> {
+        let any = self.constants.any_source;
+        let peer = from.map_or(any, |from| c_int::try_from(from).unwrap_or(c_int::MAX));
+        let room = vec![0; bytes].into_boxed_slice();
+        self.begin(("MPI_Irecv", self.functions.irecv), room, peer, tag)
+    }
+
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Box<[u8]>>, MpiError> {
+        let place = self.open.get_mut(ticket.0);
+        let Some(open) = place.and_then(Option::as_mut) else {
+            return Err(MpiError::Message("a transfer was asked for that is done"));
+        };
+        let mut done = 0;
+        let ignored = self.constants.status_ignore;
+        // SAFETY: the request is one of the library's own that it has not given back.
+        let code = unsafe { (self.functions.test)(&raw mut open.request, &raw mut done, ignored) };
+        checked("MPI_Test", code)?;
+        if done == 0 {
+            return Ok(None);
+        }
+        let done = self.open[ticket.0].take();
+        Ok(done.map(|open| open.bytes))
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        let open = self.open.get_mut(ticket.0).and_then(Option::as_mut);
+        if let Some(open) = open {
+            // SAFETY: as for a test.
+            let _it_is_tested_until_it_is_done =
+                unsafe { (self.functions.cancel)(&raw mut open.request) };
+        }
+    }
+
+    fn finalize(&mut self) -> Result<(), MpiError> {
+        // SAFETY: nothing is handed over.
+        checked("MPI_Finalize", unsafe { (self.functions.finalize)() })
+    }
+
+    fn abort(&mut self, code: i32) {
+        // SAFETY: a handle and a number.
+        let _whoever_comes_back_ends_by_itself =
+            unsafe { (self.functions.abort)(self.constants.world, code) };
+    }
+}
+
+impl<H> Drop for Begun<H> {
+    fn drop(&mut self) {
+        // The library may write there still.
+        let open = self.open.drain(..).flatten();
+        open.for_each(|open| std::mem::forget(open.bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_library_is_told_with_all_that_was_tried() {
+        let tried = [
+            PathBuf::from("/nonexistent/libmpi.so.40"),
+            PathBuf::from("libfathom_has_no_such.so.1"),
+        ];
+        let why = open(&tried).err().unwrap().to_string();
+        assert!(why.starts_with("no MPI library opens ("), "{why}");
+        assert!(
+            why.contains("/nonexistent/libmpi.so.40") && why.contains("no_such"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_library_without_the_calls_is_told_apart() {
+        let libc = [PathBuf::from("libc.so.6")];
+        let why = open(&libc).err().unwrap().to_string();
+        assert_eq!(
+            why,
+            "libc.so.6 is no MPI library: it has no MPI_Init_thread"
+        );
+    }
+}
