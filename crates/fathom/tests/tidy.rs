@@ -83,7 +83,7 @@ const RATCHET: [(&str, usize); 22] = [
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/output.rs", 413),
     ("crates/object/src/execute.rs", 426),
-    ("crates/object/src/http2.rs", 456),
+    ("crates/object/src/http2.rs", 452),
     ("crates/object/src/worker.rs", 420),
     ("crates/run/src/prepare.rs", 466),
     ("crates/run/src/resolve.rs", 454),

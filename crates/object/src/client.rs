@@ -315,6 +315,7 @@ impl Client {
             length: self.response.length,
             received: self.response.received,
             etag: &self.response.etag,
+            range: &self.response.range,
             body: self.collected(),
         };
         (request.proof)(about, &answer)?;

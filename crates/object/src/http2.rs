@@ -132,14 +132,10 @@ impl Line {
         };
         let first_byte = thread.settings.clock.now();
         response.status = head.status().as_u16();
-        let value = |name: &str| head.headers().get(name);
-        response.length =
-            value("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
-        response.etag.extend_from_slice(
-            value("etag")
-                .map(http::HeaderValue::as_bytes)
-                .unwrap_or_default(),
-        );
+        for (name, value) in head.headers() {
+            let kept = response.keep(name.as_str(), value.as_bytes());
+            kept.map_err(|what| Failure::new(FailureKind::Content, what))?;
+        }
         receive(head.into_body(), (response, body, take), thread).await?;
         // A server that refuses a body answers before it has read it.
         let sent = progress.sent.get();

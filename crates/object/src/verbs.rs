@@ -422,32 +422,54 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_proved_by_its_status_and_length() {
+    fn a_part_is_proved_by_its_status_its_length_and_what_it_says_that_it_is() {
         let part = About {
             is_range: true,
+            from: 300,
             length: 300,
             ..About::object(Object::new(0, 0, 1000))
         };
-        let told = |about: &About<'_>, status, received| {
+        let told = |about: &About<'_>, status, received, range: &str| {
             let answer = GoodAnswer {
                 status,
                 length: None,
                 received,
                 etag: b"",
+                range: range.as_bytes(),
                 body: b"",
             };
             is_what_was_asked(about, &answer).err().map(|why| why.what)
         };
-        assert_eq!(told(&part, 206, 300), None);
-        assert!(
-            told(&part, 200, 1000)
-                .unwrap()
-                .contains("whole object came")
-        );
-        assert!(told(&part, 206, 299).unwrap().contains("another length"));
+        for right in [
+            "bytes 300-599/1000",
+            "Bytes  300-599/1000 ",
+            "bytes 300-599/*",
+        ] {
+            assert_eq!(told(&part, 206, 300, right), None, "{right}");
+        }
+        for (status, received, range, why) in [
+            (200, 1000, "", "whole object came"),
+            (206, 299, "bytes 300-599/1000", "another length"),
+            (206, 300, "", "does not say which part"),
+            (206, 300, "bytes 300-599", "does not say which part"),
+            (206, 300, "bytes +300-599/1000", "does not say which part"),
+            (206, 300, "bytes */1000", "does not say which part"),
+            (
+                206,
+                300,
+                "bytes 300-599/1000bytes 0-299/1000",
+                "does not say which part",
+            ),
+            (206, 300, "bytes 0-299/1000", "another part"),
+            (206, 300, "bytes 300-600/1000", "another part"),
+            (206, 300, "bytes 300-599/999", "something of another length"),
+        ] {
+            let what = told(&part, status, received, range).unwrap();
+            assert!(what.contains(why), "{status} {received} {range:?}: {what}");
+        }
         let whole = About::object(Object::new(0, 0, 1000));
-        assert_eq!(told(&whole, 200, 1000), None);
-        assert!(told(&whole, 200, 300).is_some());
+        assert_eq!(told(&whole, 200, 1000, ""), None);
+        assert!(told(&whole, 200, 300, "").is_some());
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Response {
     /// As the head states it.
     pub(crate) length: Option<u64>,
     pub(crate) etag: Vec<u8>,
+    /// Which part of the object the body is, as the head states it.
+    pub(crate) range: Vec<u8>,
     /// The first cookie that is set, without what is said of it.
     pub(crate) cookie: Vec<u8>,
     /// Whether the server will take no further request.
@@ -58,6 +60,7 @@ impl Response {
             status: 0,
             length: None,
             etag: Vec::new(),
+            range: Vec::new(),
             cookie: Vec::new(),
             closes: false,
             received: 0,
@@ -68,6 +71,7 @@ impl Response {
     pub(crate) fn begin(&mut self, expect: Expect) {
         self.partial.clear();
         self.etag.clear();
+        self.range.clear();
         self.cookie.clear();
         (
             self.state,
@@ -223,24 +227,12 @@ impl Response {
         let mut is_chunked = false;
         for header in response.headers.iter() {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-            if is("content-length") {
-                let length: Option<u64> = std::str::from_utf8(header.value)
-                    .ok()
-                    .and_then(|text| text.trim().parse().ok());
-                let length = length.ok_or("a content-length that is no number")?;
-                if self.length.is_some_and(|other| other != length) {
-                    return Err("two different content-lengths");
-                }
-                self.length = Some(length);
-            } else if is("transfer-encoding") {
+            if is("transfer-encoding") {
                 is_chunked = header.value.to_ascii_lowercase().ends_with(b"chunked");
             } else if is("connection") {
                 self.closes |= header.value.eq_ignore_ascii_case(b"close");
-            } else if is("etag") {
-                self.etag.extend_from_slice(header.value);
-            } else if is("set-cookie") && self.cookie.is_empty() {
-                let pair = header.value.split(|byte| *byte == b';').next();
-                self.cookie.extend_from_slice(pair.unwrap_or_default());
+            } else {
+                self.keep(header.name, header.value)?;
             }
         }
         self.state = match (self.expect, self.status, is_chunked, self.length) {
@@ -253,6 +245,33 @@ impl Response {
             self.length = None;
         }
         Ok(Some(used))
+    }
+
+    /// Keeps what a header says of the answer, whichever protocol carries it.
+    ///
+    /// # Errors
+    /// Two lengths, or one that is no number.
+    pub(crate) fn keep(&mut self, name: &str, value: &[u8]) -> Result<(), &'static str> {
+        let is = |of: &str| name.eq_ignore_ascii_case(of);
+        if is("content-length") {
+            let length: Option<u64> = std::str::from_utf8(value)
+                .ok()
+                .and_then(|text| text.trim().parse().ok());
+            let length = length.ok_or("a content-length that is no number")?;
+            if self.length.is_some_and(|other| other != length) {
+                return Err("two different content-lengths");
+            }
+            self.length = Some(length);
+        } else if is("etag") {
+            self.etag.extend_from_slice(value);
+        } else if is("content-range") {
+            // Two of them name no part.
+            self.range.extend_from_slice(value);
+        } else if is("set-cookie") && self.cookie.is_empty() {
+            let pair = value.split(|byte| *byte == b';').next();
+            self.cookie.extend_from_slice(pair.unwrap_or_default());
+        }
+        Ok(())
     }
 
     /// One line between chunks: the end of a chunk, a size, a trailer.

@@ -15,7 +15,7 @@ use object::{
     execute,
 };
 use record::{Calibration, FathomVersion, Operations, Record, Status, Threshold};
-use server::{Act, Server};
+use server::{Act, Part, Server};
 use std::path::Path;
 use sys::MachineClock;
 
@@ -81,6 +81,15 @@ fn preset(name: &str, users: u32, ms: u64) -> Scenario {
         .unwrap()
 }
 
+/// Reads of the four quarters of objects.
+fn in_parts() -> Scenario {
+    let changes = Adjustments {
+        range: Some(1024),
+        ..adjusted("get", 2, 60_000)
+    };
+    Scenario::preset("get").unwrap().adjusted(&changes).unwrap()
+}
+
 fn run(plan: &LoadPlan) -> Record {
     execute(plan, &context(), &mut NoWatch).unwrap()
 }
@@ -132,6 +141,40 @@ fn a_fixed_number_of_operations_arrives_exactly_and_nothing_is_left() {
     );
     assert_eq!((load.signing.requests, load.left_behind), (500, 0));
     assert!(load.signing.total_ns > 0 && load.iterations.count() == 500);
+}
+
+#[test]
+fn a_part_that_is_not_the_one_that_was_asked_for_is_an_error() {
+    for (part, why) in [
+        (Part::Right, None),
+        (
+            Part::First,
+            Some("the answer is another part than was asked for"),
+        ),
+        (
+            Part::Unnamed,
+            Some("the answer does not say which part it is (Content-Range)"),
+        ),
+        (
+            Part::OfAnother,
+            Some("the answer is a part of something of another length than the object"),
+        ),
+    ] {
+        let server = Server::start(move |_| Act::Part(part));
+        let mut plan = plan(in_parts(), &server.s3("bucket"));
+        plan.iterations = Some(200);
+        let record = run(&plan);
+        let get = kind(&record, "get");
+        assert_eq!(get.count + get.errors, 200, "{part:?}");
+        let told: Vec<&str> = record.errors.iter().map(|of| of.error.as_str()).collect();
+        assert_eq!(told, Vec::from_iter(why), "{part:?}");
+        // A part that lies at the beginning is the right one.
+        match part {
+            Part::Right => assert_eq!(get.count, 200),
+            Part::First => assert!((1..150).contains(&get.count), "{get:?}"),
+            Part::Unnamed | Part::OfAnother => assert_eq!(get.count, 0),
+        }
+    }
 }
 
 #[test]

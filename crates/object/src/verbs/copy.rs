@@ -44,6 +44,7 @@ mod tests {
                 length: None,
                 received: 0,
                 etag: b"",
+                range: b"",
                 body,
             };
             (COPY.proof)(&About::TARGET, &answer).map_err(|failure| failure.what)

@@ -45,6 +45,47 @@ pub(crate) enum Act {
     Hang,
     /// The answer, and then the end of the connection.
     AnswerAndClose,
+    /// The part that was asked for, or what is taken for it.
+    Part(Part),
+}
+
+/// What is answered where a part is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What was asked for.
+    Right,
+    /// As many bytes from the beginning of the object, and the head says so.
+    First,
+    /// The right bytes, and nothing says which they are.
+    Unnamed,
+    /// The right bytes as those of a longer object.
+    OfAnother,
+}
+
+impl Part {
+    /// The part of a whole answer; where no part is asked for, the answer.
+    fn of(self, asked: &Asked, whole: (u16, String, Vec<u8>)) -> (u16, String, Vec<u8>) {
+        let (_, headers, body) = &whole;
+        let range = asked.head.lines().find_map(|line| {
+            let (first, last) = line.strip_prefix("range: bytes=")?.split_once('-')?;
+            Some((first.parse::<usize>().ok()?, last.parse::<usize>().ok()?))
+        });
+        let Some((first, last)) = range else {
+            return whole;
+        };
+        let (first, last) = match self {
+            Self::First => (0, last - first),
+            Self::Right | Self::Unnamed | Self::OfAnother => (first, last),
+        };
+        let size = body.len() + usize::from(self == Self::OfAnother);
+        let named = match self {
+            Self::Unnamed => String::new(),
+            Self::Right | Self::First | Self::OfAnother => {
+                format!("Content-Range: bytes {first}-{last}/{size}\r\n")
+            }
+        };
+        (206, format!("{headers}{named}"), body[first..=last].into())
+    }
 }
 
 type Rule = Box<dyn Fn(&Asked) -> Act + Send + Sync>;
@@ -176,6 +217,7 @@ impl State {
                 | Act::Chunked
                 | Act::Hang
                 | Act::AnswerAndClose => self.answer(&asked, body),
+                Act::Part(part) => part.of(&asked, self.answer(&asked, body)),
             };
             let wants_close = asked.head.to_lowercase().contains("connection: close")
                 || act == Act::AnswerAndClose;
@@ -391,7 +433,8 @@ fn send(
             | Act::OtherLength
             | Act::Chunked
             | Act::Hang
-            | Act::AnswerAndClose => bytes.extend_from_slice(&body),
+            | Act::AnswerAndClose
+            | Act::Part(_) => bytes.extend_from_slice(&body),
         }
     }
     out.write_all(&bytes).ok()

@@ -1,7 +1,7 @@
 //! Servers of HTTP/2 that end connections, do not answer, or do not speak it.
 
 use super::server::{Act, Server};
-use super::{MS, context, kind, plan, preset, run, tls};
+use super::{MS, context, in_parts, kind, plan, preset, run, tls};
 use bytes::Bytes;
 use object::{HttpVersion, LoadError, LoadPlan, Trust};
 use std::sync::Arc;
@@ -16,7 +16,12 @@ enum Habit {
     Ends(u64),
     /// No answer to any request.
     Silent,
+    /// To every request the first bytes of an object as a part of it.
+    FirstPart,
 }
+
+/// Length of a part.
+const PART: &[u8] = &[b'x'; 1024];
 
 /// Starts a server; its port and how many requests it saw.
 fn start(habit: Habit) -> (u16, Arc<AtomicU64>) {
@@ -33,11 +38,22 @@ async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64
         return;
     };
     let (mut served, mut unanswered) = (0, Vec::new());
-    while let Some(Ok((_, mut answer))) = connection.accept().await {
+    while let Some(Ok((request, mut answer))) = connection.accept().await {
         count.fetch_add(1, SeqCst);
         served += 1;
         match habit {
             Habit::Silent => unanswered.push(answer),
+            Habit::FirstPart => {
+                let head = http::Response::builder().status(206);
+                let head = head.header("content-range", "bytes 0-1023/4096");
+                let is_get = request.method() == http::Method::GET;
+                let mut body = answer
+                    .send_response(head.body(()).unwrap(), !is_get)
+                    .unwrap();
+                if is_get {
+                    body.send_data(Bytes::from_static(PART), true).unwrap();
+                }
+            }
             Habit::Ends(after) => {
                 let mut body = answer
                     .send_response(http::Response::new(()), false)
@@ -106,6 +122,23 @@ fn who_is_not_answered_gives_up_after_the_time_given() {
             .map(|error| (error.error.as_str(), error.count))
             .collect::<Vec<_>>(),
         [("timeout", 8)]
+    );
+}
+
+#[test]
+fn a_part_that_is_not_the_one_that_was_asked_for_is_an_error_over_http2_as_well() {
+    let (port, _) = start(Habit::FirstPart);
+    let target = format!("s3://bucket@http://127.0.0.1:{port}");
+    let mut plan = plan(in_parts(), &target);
+    (plan.iterations, plan.version, plan.threads) =
+        (Some(200), HttpVersion::Two { connections: 1 }, 1);
+    let record = run(&plan);
+    let get = kind(&record, "get");
+    assert_eq!(get.count + get.errors, 200);
+    assert!((1..150).contains(&get.count), "{get:?}");
+    assert_eq!(
+        record.errors[0].error,
+        "the answer is another part than was asked for"
     );
 }
 
