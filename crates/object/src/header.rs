@@ -132,11 +132,14 @@ pub(crate) fn recorded_header(text: &str) -> String {
     RequestHeader::parse(text).map_or_else(|_no_header| NOT_KEPT.to_owned(), |of| of.recorded())
 }
 
-/// What a record keeps of the text of a target: of its query, no value that lets somebody in.
+/// What records and errors keep of the text of a target, which may be none: nothing that lets
+/// somebody in, before its hosts or in its query.
 #[must_use]
 pub fn recorded_url(text: &str) -> String {
+    let urls: Vec<String> = text.split(',').map(without_login).collect();
+    let text = urls.join(",");
     let Some((before, query)) = text.split_once('?') else {
-        return text.to_owned();
+        return text;
     };
     let part = |pair: &str| match pair.split_once('=') {
         Some((name, value)) if is_secret(name, value) => format!("{name}={NOT_KEPT}"),
@@ -145,6 +148,32 @@ pub fn recorded_url(text: &str) -> String {
     };
     let parts: Vec<String> = query.split('&').map(part).collect();
     format!("{before}?{}", parts.join("&"))
+}
+
+/// A URL without the name and the password before its host.
+fn without_login(url: &str) -> String {
+    // A bucket stands before its endpoint as a name before a host.
+    let bucket = url
+        .strip_prefix("s3://")
+        .and_then(|rest| Some(rest.split_once('@')?.0))
+        .filter(|bucket| !bucket.contains([':', '/']));
+    let before = bucket.map_or(0, |bucket| "s3://@".len() + bucket.len());
+    let scheme = url[before..].find("://").map_or(0, |at| at + "://".len());
+    let (kept, rest) = url.split_at(before + scheme);
+    let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_port = authority
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| is_port(port) || port.contains(']'));
+    let end = match authority.rfind('@') {
+        // A password may hold what ends a host.
+        None if !has_port => rest.rfind('@'),
+        end => end,
+    };
+    match end {
+        Some(end) => format!("{kept}{NOT_KEPT}{}", &rest[end..]),
+        None => url.to_owned(),
+    }
 }
 
 /// Whether a value looks as if it let somebody in: by the name that it has, or because it is long

@@ -46,7 +46,8 @@ impl LoadTarget {
     pub fn parse(text: &str) -> Result<Self, LoadError> {
         let refused = |why: &str| {
             LoadError::asked(format!(
-                "target {text:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001"
+                "target {:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001",
+                recorded_url(text)
             ))
         };
         let (service, urls) = if let Some(rest) = text.strip_prefix("s3://") {
@@ -156,7 +157,7 @@ fn must_be_encoded(text: &str) -> bool {
 fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
     let (scheme, rest) = url
         .split_once("://")
-        .ok_or_else(|| format!("{url:?} has no http:// or https://"))?;
+        .ok_or_else(|| format!("{:?} has no http:// or https://", recorded_url(url)))?;
     let is_tls = match scheme {
         "http" => false,
         "https" => true,
@@ -166,20 +167,20 @@ fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
         .find(['/', '?'])
         .map_or((rest, ""), |at| rest.split_at(at));
     if authority.contains('@') {
-        return Err("keys do not belong into a target; they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
+        return Err("keys do not belong into a target; they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and other servers are told by --header 'Authorization: …'".into());
     }
     let usual = if is_tls { 443 } else { 80 };
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (
             host,
             port.parse::<u16>()
-                .map_err(|e| format!("port {port:?}: {e}"))?,
+                .map_err(|_may_be_a_password| "its port is no number up to 65535")?,
         ),
         Some(_) | None => (authority, usual),
     };
     let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     if host.is_empty() || !host.chars().all(may) || port == 0 {
-        return Err(format!("{authority:?} is no host and port"));
+        return Err("it has no host, or one with letters that hosts have not, or port 0".into());
     }
     let shown = if port == usual {
         host.to_owned()
@@ -290,6 +291,36 @@ mod tests {
                 matches!(&error, LoadError::Asked(said) if said.contains("examples: s3://")),
                 "{text}: {error:?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_error_tells_a_password() {
+        for text in [
+            "http://user:swordfish@h:1/x",
+            "https://user:sword/fish@h/x",
+            "http://user:sword?fish@h/x",
+            "http://user:sword@fish@h/x",
+            "user:swordfish@h:1",
+            "s3://bucket@http://key:swordfish@h:1",
+            "s3://key:swordfish@http://h:1",
+            "share+http://:swordfish@h:1",
+            "http://h:1,http://user:swordfish@h:2",
+            "http://h:1/a#b?token=swordfish",
+        ] {
+            let error = LoadTarget::parse(text).unwrap_err().to_string();
+            assert!(
+                !error.contains("sword") && !error.contains("fish"),
+                "{text}: {error}"
+            );
+            assert!(error.contains("(not recorded)"), "{text}: {error}");
+        }
+        for text in [
+            "http://[::1]:80/a@b",
+            "http://h/@scope/x",
+            "s3://bucket@http://h:x",
+        ] {
+            assert_eq!(recorded_url(text), text);
         }
     }
 
