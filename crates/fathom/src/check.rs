@@ -1,21 +1,27 @@
 //! `fathom check`: whether a page follows from the records in it.
 
-use crate::exit::Usage;
 use crate::run::path;
-use crate::tell::{layout, tell};
+use crate::tell::{layout, say, tell};
 use crate::written::{RECORDS, RecordFile, force};
-use analyze::Severity;
-use anyhow::Result;
+use analyze::{Severity, StudyOptions};
+use anyhow::{Context as _, Result, bail};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use lab::Kept;
-use report::{Page, PageCheck, PageDifferences, PageSource, check_page};
+use record::Record;
+use report::{Packing, Page, PageCheck, PageDifferences, PageSource, check_page};
 use run::safety::OutputFile;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use units::on_one_line;
 
 /// The page does not follow from its records.
 const DIFFERS: i32 = 3;
 /// Nobody can say it here.
 const UNKNOWN: i32 = 4;
+/// No page is longer.
+const MOST_BYTES: u64 = 512 << 20;
+/// Characters of what a page says of its version.
+const MOST_SHOWN: usize = 60;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,7 +33,7 @@ compares it byte by byte. It finds what was changed in the page or in its record
 records and makes a page of them has a page that is whole.
 
 Exit codes: 0 the page follows from its records; 1 it cannot be read; 2 usage; 3 it does not follow, or holds no whole records;
-4 another version made it";
+4 another version made it, so that this one cannot say whether it follows";
 
 pub(crate) fn command() -> Command {
     Command::new("check")
@@ -49,11 +55,23 @@ pub(crate) fn command() -> Command {
 }
 
 /// What made a page, or makes it again.
-pub(crate) fn version() -> String {
+fn version() -> String {
     match option_env!("FATHOM_COMMIT") {
         Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
         None => env!("CARGO_PKG_VERSION").to_owned(),
     }
+}
+
+/// The page of records, to be written to a file; where it cannot hold them, that is told.
+pub(crate) fn page(records: &[Record], options: &StudyOptions, file: &Path) -> Result<String> {
+    let page = report::page(records, options, &version())?;
+    if let Some(why) = page.lacks_records {
+        say(&format!(
+            "warning: {} lacks the records that it is made of, so that nobody can check it: {why}",
+            file.display()
+        ));
+    }
+    Ok(page.html)
 }
 
 /// Runs the verb.
@@ -66,15 +84,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         RecordFile::checked(output)
     });
     let store = store.transpose()?;
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
-    let found = check_page(&text, &version());
+    let found = check_page(&text_of(file)?, &version());
     let (PageCheck::Whole(source)
-    | PageCheck::OtherVersion(source)
+    | PageCheck::OtherVersion(source, _)
     | PageCheck::Differs(source, _)) = &found
     else {
         tell(&said(file, &found, matches))?;
-        return Ok(DIFFERS);
+        return Ok(code(&found));
     };
     if let Some(store) = &store {
         source
@@ -87,11 +103,28 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             .try_for_each(|record| store.keep(Kept::Record(record)))?;
     }
     tell(&said(file, &found, matches))?;
-    Ok(match found {
+    Ok(code(&found))
+}
+
+fn code(found: &PageCheck) -> i32 {
+    match found {
         PageCheck::Whole(_) => 0,
         PageCheck::Differs(..) | PageCheck::Unreadable(_) => DIFFERS,
-        PageCheck::OtherVersion(_) => UNKNOWN,
-    })
+        PageCheck::OtherVersion(..) | PageCheck::OtherVersionUnread(..) => UNKNOWN,
+    }
+}
+
+/// A page as it stands in a file. Errors: it cannot be read, or is no text.
+fn text_of(file: &Path) -> Result<String> {
+    let cannot = || format!("cannot read {}", file.display());
+    let open = std::fs::File::open(file).with_context(cannot)?;
+    let mut text = String::new();
+    let mut open = open.take(MOST_BYTES);
+    open.read_to_string(&mut text).with_context(cannot)?;
+    if open.limit() == 0 {
+        bail!("{} is longer than any page", file.display());
+    }
+    Ok(text)
 }
 
 fn said(file: &Path, found: &PageCheck, matches: &ArgMatches) -> String {
@@ -109,27 +142,58 @@ fn said(file: &Path, found: &PageCheck, matches: &ArgMatches) -> String {
         }
         PageCheck::Differs(source, differences) => {
             let text = format!(
-                "error: {name} does not follow from its {}: {} differ",
+                "error: {name} does not follow from its {}: {}",
                 records(source),
-                places(differences.count)
+                differ(differences)
             );
             page.wrapped("", 2, &text);
             told(&mut page, differences);
             audited(&mut page, source);
         }
-        PageCheck::OtherVersion(source) => {
+        PageCheck::OtherVersion(source, packing) => {
+            page.wrapped(
+                "",
+                2,
+                &of_other_version(&name.to_string(), source, *packing),
+            );
+            audited(&mut page, source);
+        }
+        PageCheck::OtherVersionUnread(made_by, why) => {
             let text = format!(
-                "{name} was made by fathom {}, and this is {}: only that one can say whether the page follows from its {}, which are whole; `--records FILE` takes them out",
-                source.version,
-                version(),
-                records(source)
+                "error: {name} was made by fathom {}, and this is {}: it says nothing of the page, because {why} as far as it can read them",
+                made_by_words(made_by),
+                version()
             );
             page.wrapped("", 2, &text);
-            audited(&mut page, source);
         }
         PageCheck::Unreadable(why) => page.wrapped("", 2, &format!("error: {name}: {why}")),
     }
     page.finish()
+}
+
+/// What was looked at, and what was not.
+fn of_other_version(name: &str, source: &PageSource, packing: Packing) -> String {
+    let packed = match packing {
+        Packing::Same => "they are all that is packed in the page",
+        Packing::Other => {
+            "they pack to another text than stands in the page, so that somebody may have changed them, or the versions read or pack them differently"
+        }
+    };
+    format!(
+        "{name} was made by fathom {}, and this is {}: whether the page follows from its {} is not known here, and only that version can say it. What is known of the records: this version can read them, and {packed}. `--records FILE` takes them out",
+        made_by_words(&source.version),
+        version(),
+        records(source)
+    )
+}
+
+/// A version as a page says it, who may say anything.
+fn made_by_words(version: &str) -> String {
+    let line = on_one_line(version);
+    match line.chars().count() > MOST_SHOWN {
+        true => line.chars().take(MOST_SHOWN).chain(['…']).collect(),
+        false => line,
+    }
 }
 
 fn records(source: &PageSource) -> String {
@@ -143,6 +207,17 @@ fn places(count: usize) -> String {
     match count {
         1 => "1 place".to_owned(),
         n => format!("{n} places"),
+    }
+}
+
+fn differ(differences: &PageDifferences) -> String {
+    let differ = match differences.count {
+        1 => "1 place differs".to_owned(),
+        n => format!("{n} places differ"),
+    };
+    match differences.ends_there {
+        true => format!("{differ}, behind which its parts are others and were not compared"),
+        false => differ,
     }
 }
 

@@ -134,11 +134,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
     if let Some(file) = &report {
-        let page = report::page(
-            &profiled.records,
-            &StudyOptions::default(),
-            &crate::check::version(),
-        )?;
+        let options = StudyOptions::default();
+        let page = crate::check::page(&profiled.records, &options, file.path())?;
         written::write(file, &page)?;
     }
     let kept = records.map(PathBuf::as_path);

@@ -64,3 +64,45 @@ fn a_page_whose_figure_was_changed_is_found_and_no_output_takes_its_place() {
     assert_eq!(bare.code, Some(3), "{}", bare.said);
     assert!(bare.said.contains("it holds no records"), "{}", bare.said);
 }
+
+#[test]
+fn what_cannot_be_read_is_no_mistake_of_the_command_line() {
+    let place = Place::new();
+    place.write("binary.html", &[0xff; 100]);
+    for file in ["none.html", ".", "binary.html"] {
+        let checked = place.fathom(&format!("check {file}"));
+        assert_eq!(checked.code, Some(1), "{file}: {}", checked.complained);
+        assert!(
+            checked.complained.contains("cannot read"),
+            "{}",
+            checked.complained
+        );
+    }
+}
+
+#[test]
+fn a_page_of_two_files_that_share_a_record_holds_both_and_is_whole() {
+    let place = place();
+    fs::copy(place.path("a.jsonl"), place.path("again.jsonl")).unwrap();
+    let report = place.fathom("report a.jsonl again.jsonl b.jsonl -o twice.html");
+    assert_eq!(report.code, Some(0), "{}", report.complained);
+    let checked = place.fathom("check twice.html");
+    assert_eq!(checked.code, Some(0), "{}", checked.said);
+    assert!(checked.said.contains("its 3 records"), "{}", checked.said);
+}
+
+#[test]
+fn a_page_with_another_part_is_compared_up_to_it_and_that_is_said() {
+    let place = place();
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    let added = page.replacen("<h2", "<p>added</p><h2", 1);
+    place.write("added.html", added.as_bytes());
+    let checked = place.fathom("check added.html");
+    assert_eq!(checked.code, Some(3), "{}", checked.said);
+    let said = checked.said.replace('\n', " ");
+    assert!(
+        said.contains("1 place differs, behind which"),
+        "{}",
+        checked.said
+    );
+}

@@ -170,13 +170,30 @@ pub fn read_records(path: &Path) -> Result<ReadRecords, StoreError> {
 /// Reads the bytes of a file of records; of several with one id the last counts.
 #[must_use]
 pub fn parse_records(bytes: &[u8]) -> ReadRecords {
-    let (mut out, mut places) = (ReadRecords::default(), Places::default());
-    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    let mut places = Places::default();
+    parse(bytes.split(|byte| *byte == b'\n'), |record, records| {
+        places.keep(record, records)
+    })
+}
+
+/// Reads lines of which each counts, also where several have one id: what somebody chose.
+#[must_use]
+pub fn parse_lines<L: AsRef<[u8]>>(lines: impl Iterator<Item = L>) -> ReadRecords {
+    parse(lines, |record, records| records.push(record))
+}
+
+fn parse<L: AsRef<[u8]>>(
+    lines: impl Iterator<Item = L>,
+    mut keep: impl FnMut(Record, &mut Vec<Record>),
+) -> ReadRecords {
+    let mut out = ReadRecords::default();
+    for (index, line) in lines.enumerate() {
+        let line = line.as_ref();
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         match parse_line(line) {
-            Ok(Line::Record(record)) => places.keep(*record, &mut out.records),
+            Ok(Line::Record(record)) => keep(*record, &mut out.records),
             Ok(Line::Plan(plan)) => out.plans.push(Arc::new(*plan)),
             Err(reason) => out.damaged.push(Damage {
                 line: index + 1,
@@ -308,6 +325,14 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 20]).unwrap();
         assert_eq!(names(), ["half", "old", "ended", "older"]);
+    }
+
+    #[test]
+    fn of_chosen_lines_each_counts_whatever_its_id() {
+        let lines = ["a", "b", "a"].map(|id| serde_json::to_vec(&record(id)).unwrap());
+        let read = parse_lines(lines.iter());
+        assert_eq!(read.records, ["a", "b", "a"].map(record));
+        assert_eq!(parse_records(&lines.join(&b'\n')).records.len(), 2);
     }
 
     #[test]

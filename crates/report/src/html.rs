@@ -15,7 +15,9 @@ mod source;
 mod tables;
 
 pub use live::{LIVE_POLICY, LivePage, LivePart, live_file, live_now, live_study};
-pub use source::{PageCheck, PageDifference, PageDifferences, PageSource, check_page, page};
+pub use source::{
+    Packing, PageCheck, PageDifference, PageDifferences, PageSource, WrittenPage, check_page, page,
+};
 
 use crate::document::{
     Block, Breadth, Conclusion, Document, Plot, Section, Sentence, VerdictMark, document, plotted,

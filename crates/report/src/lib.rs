@@ -44,8 +44,8 @@ pub use fio_json::{Entries, FioOptions, fio_json, fio_terse, fio_version};
 pub use fio_log::{FioLog, fio_log};
 pub use hdr_log::{HdrLogError, hdr_log};
 pub use html::{
-    LIVE_POLICY, LivePage, LivePart, PageCheck, PageDifference, PageDifferences, PageSource,
-    check_page, html, live_file, live_now, live_study, page,
+    LIVE_POLICY, LivePage, LivePart, Packing, PageCheck, PageDifference, PageDifferences,
+    PageSource, WrittenPage, check_page, html, live_file, live_now, live_study, page,
 };
 pub use json::{histograms_json, json};
 pub use live::{ExperimentNow, LiveState, Looked, NowTable, ProfileNow, WorkNow};

@@ -10,11 +10,37 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::str::Split;
+use units::lossless::to_u64;
 
-/// No page holds more; a small text that unpacks to more is meant to do harm.
-const MOST_BYTES: u64 = 1 << 30;
+/// How much a text may unpack to: a small one that unpacks to more is meant to do harm.
+struct Room {
+    /// Of the columns.
+    text: usize,
+    /// Of the values in them, as they lie in memory.
+    memory: usize,
+}
+
+/// No page holds more. A record with 150 intervals, of 60 KB as a line, takes 1.2 MB of the memory.
+const MOST: Room = Room {
+    text: 256 << 20,
+    memory: 1 << 30,
+};
+/// What lies in memory for a column, for a value, and for an object with fields and each field of
+/// it beside its name: at most, with what the allocator adds.
+const COLUMN_BYTES: usize = 256;
+const VALUE_BYTES: usize = 64;
+const OBJECT_BYTES: usize = 640;
+const FIELD_BYTES: usize = 96;
+/// No name of a place is longer: each value below it is looked up by it.
+const LONGEST_PATH: usize = 16 << 10;
+pub(super) const TOO_MUCH: &str = "its records unpack to more than a page may hold";
+const TOO_DEEP: &str =
+    "its records have longer names, or lie deeper in each other, than a page may hold";
+pub(super) const DAMAGED: &str = "its records are damaged";
 /// Arrays up to this length have a column for each of their places: pairs are two things.
 const TUPLE: usize = 3;
 /// Deeper is nothing that a record holds.
@@ -31,6 +57,7 @@ pub(super) fn packed(value: &Value) -> String {
         .iter()
         .map(|(path, of)| column_text(path, of))
         .collect();
+    drop(columns);
     let text = texts.join(&BETWEEN_COLUMNS.to_string());
     let mut bytes = Vec::new();
     ZlibEncoder::new(text.as_bytes(), Compression::best())
@@ -39,27 +66,42 @@ pub(super) fn packed(value: &Value) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The value of a text that [`packed`] gave; `None`: it is none.
-pub(super) fn unpacked(text: &str) -> Option<Value> {
-    let bytes = STANDARD.decode(text.trim()).ok()?;
-    let mut text = String::new();
-    let mut reader = ZlibDecoder::new(bytes.as_slice()).take(MOST_BYTES);
-    reader.read_to_string(&mut text).ok()?;
-    let mut columns = BTreeMap::new();
-    for column in text.split(BETWEEN_COLUMNS) {
-        let (path, tokens) = column_of(column)?;
-        columns.insert(path, tokens);
-    }
-    let value = read(&mut String::new(), &mut columns, 0)?;
-    let is_used_up = columns.values_mut().all(|tokens| tokens.next().is_none());
-    is_used_up.then_some(value)
+/// The value of a text that [`packed`] gave.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn unpacked(text: &str) -> Result<Value, &'static str> {
+    unpacked_into(text, MOST)
 }
 
-fn write(value: &Value, path: &mut String, columns: &mut BTreeMap<String, Vec<String>>) {
-    let mut token = |path: &str, token: String| match columns.get_mut(path) {
-        Some(column) => column.push(token),
-        None => drop(columns.insert(path.to_owned(), vec![token])),
+fn unpacked_into(text: &str, room: Room) -> Result<Value, &'static str> {
+    let bytes = STANDARD
+        .decode(text.trim())
+        .map_err(|_not_base64| DAMAGED)?;
+    let mut text = String::new();
+    let reader = ZlibDecoder::new(bytes.as_slice());
+    let mut reader = reader.take(to_u64(room.text) + 1);
+    let read = reader.read_to_string(&mut text);
+    if reader.limit() == 0 {
+        return Err(TOO_MUCH);
+    }
+    read.map_err(|_not_zipped| DAMAGED)?;
+    let mut columns = Columns {
+        columns: BTreeMap::new(),
+        room: room.memory,
     };
+    for column in text.split(BETWEEN_COLUMNS) {
+        columns.add(column)?;
+    }
+    let value = columns.value(&mut String::new(), 0)?;
+    match columns.columns.values().all(Column::is_used_up) {
+        true => Ok(value),
+        false => Err(DAMAGED),
+    }
+}
+
+/// Adds to the text of each column, path by path.
+fn write(value: &Value, path: &mut String, columns: &mut BTreeMap<String, String>) {
     let length = path.len();
     match value {
         Value::Object(fields) => {
@@ -67,7 +109,7 @@ fn write(value: &Value, path: &mut String, columns: &mut BTreeMap<String, Vec<St
                 .keys()
                 .map(|key| Value::from(key.as_str()).to_string())
                 .collect();
-            token(path, format!("{{{}", keys.join(",")));
+            token(columns, path, &format!("{{{}", keys.join(",")));
             for (key, value) in fields {
                 path.push('/');
                 path.push_str(&Value::from(key.as_str()).to_string());
@@ -76,7 +118,7 @@ fn write(value: &Value, path: &mut String, columns: &mut BTreeMap<String, Vec<St
             }
         }
         Value::Array(values) => {
-            token(path, format!("[{}", values.len()));
+            token(columns, path, &format!("[{}", values.len()));
             for (index, value) in values.iter().enumerate() {
                 path.push_str(&place(index, values.len()));
                 write(value, path, columns);
@@ -84,9 +126,24 @@ fn write(value: &Value, path: &mut String, columns: &mut BTreeMap<String, Vec<St
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            token(path, value.to_string());
+            token(columns, path, &value.to_string());
         }
     }
+}
+
+fn token(columns: &mut BTreeMap<String, String>, path: &str, token: &str) {
+    match columns.get_mut(path) {
+        Some(column) => add(column, token),
+        None => drop(columns.insert(path.to_owned(), token.to_owned())),
+    }
+}
+
+/// Adds one more to tokens, of which none is empty.
+fn add(tokens: &mut String, token: &str) {
+    if !tokens.is_empty() {
+        tokens.push(BETWEEN_TOKENS);
+    }
+    tokens.push_str(token);
 }
 
 fn place(index: usize, of: usize) -> String {
@@ -98,81 +155,125 @@ fn place(index: usize, of: usize) -> String {
 }
 
 /// A column: its path, whether its whole numbers are differences, and its tokens.
-fn column_text(path: &str, tokens: &[String]) -> String {
+fn column_text(path: &str, tokens: &str) -> String {
     let mut last = 0_i128;
-    let differences: Vec<String> = tokens
-        .iter()
-        .map(|token| match whole(token) {
-            Some(number) => (number - std::mem::replace(&mut last, number)).to_string(),
-            None => token.clone(),
-        })
-        .collect();
-    let length = |tokens: &[String]| tokens.iter().map(String::len).sum::<usize>();
-    let (sign, tokens) = if length(&differences) < length(tokens) {
-        ('-', differences.as_slice())
+    let mut differences = String::new();
+    for token in tokens.split(BETWEEN_TOKENS) {
+        match whole(token) {
+            Some(number) => {
+                let difference = number - std::mem::replace(&mut last, number);
+                add(&mut differences, &difference.to_string());
+            }
+            None => add(&mut differences, token),
+        }
+    }
+    let (sign, tokens) = if differences.len() < tokens.len() {
+        ('-', differences.as_str())
     } else {
         ('=', tokens)
     };
-    let tokens = tokens.join(&BETWEEN_TOKENS.to_string());
     format!("{path}{BETWEEN_TOKENS}{sign}{BETWEEN_TOKENS}{tokens}")
 }
 
-fn column_of(text: &str) -> Option<(String, std::vec::IntoIter<String>)> {
-    let mut lines = text.split(BETWEEN_TOKENS);
-    let (path, sign) = (lines.next()?, lines.next()?);
-    let mut last = 0_i128;
-    let tokens = lines.map(|token| match (sign, whole(token)) {
-        ("-", Some(difference)) => {
-            last = last.checked_add(difference)?;
-            Some(last.to_string())
+/// The tokens of one place, read one by one out of the text: held apart, short ones would take
+/// many times its length.
+struct Column<'a> {
+    tokens: Split<'a, char>,
+    /// The last whole number, where they are differences.
+    last: Option<i128>,
+}
+
+impl<'a> Column<'a> {
+    /// The path of a column, and what is read of it.
+    fn of(text: &'a str) -> Option<(&'a str, Self)> {
+        let mut tokens = text.split(BETWEEN_TOKENS);
+        let path = tokens.next()?;
+        let last = match tokens.next()? {
+            "-" => Some(0),
+            "=" => None,
+            _ => return None,
+        };
+        Some((path, Self { tokens, last }))
+    }
+
+    fn next(&mut self) -> Option<Cow<'a, str>> {
+        let token = self.tokens.next()?;
+        let Some((last, difference)) = self.last.as_mut().zip(whole(token)) else {
+            return Some(token.into());
+        };
+        *last = last.checked_add(difference)?;
+        Some(last.to_string().into())
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.tokens.clone().next().is_none()
+    }
+}
+
+/// All columns, and what may still lie in memory.
+struct Columns<'a> {
+    columns: BTreeMap<&'a str, Column<'a>>,
+    room: usize,
+}
+
+impl<'a> Columns<'a> {
+    fn add(&mut self, text: &'a str) -> Result<(), &'static str> {
+        self.take(COLUMN_BYTES)?;
+        let (path, column) = Column::of(text).ok_or(DAMAGED)?;
+        match self.columns.insert(path, column) {
+            None => Ok(()),
+            Some(_) => Err(DAMAGED),
         }
-        ("-" | "=", _) => Some(token.to_owned()),
-        _ => None,
-    });
-    let tokens: Vec<String> = tokens.collect::<Option<_>>()?;
-    Some((path.to_owned(), tokens.into_iter()))
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), &'static str> {
+        self.room = self.room.checked_sub(bytes).ok_or(TOO_MUCH)?;
+        Ok(())
+    }
+
+    fn value(&mut self, path: &mut String, depth: usize) -> Result<Value, &'static str> {
+        if depth > DEEPEST || path.len() > LONGEST_PATH {
+            return Err(TOO_DEEP);
+        }
+        let column = self.columns.get_mut(path.as_str()).ok_or(DAMAGED)?;
+        let token = column.next().ok_or(DAMAGED)?;
+        self.take(VALUE_BYTES + token.len())?;
+        let length = path.len();
+        if let Some(keys) = token.strip_prefix('{') {
+            // Before they are read: a comma is between two names, or in one.
+            let most = keys.bytes().filter(|byte| *byte == b',').count() + 1;
+            self.take(OBJECT_BYTES + FIELD_BYTES * most)?;
+            let keys: Vec<String> =
+                serde_json::from_str(&format!("[{keys}]")).map_err(|_no_names| DAMAGED)?;
+            let mut fields = Map::new();
+            for key in keys {
+                path.push('/');
+                path.push_str(&Value::from(key.as_str()).to_string());
+                let value = self.value(path, depth + 1);
+                path.truncate(length);
+                fields.insert(key, value?);
+            }
+            return Ok(Value::Object(fields));
+        }
+        if let Some(count) = token.strip_prefix('[') {
+            let count: usize = count.parse().map_err(|_no_number| DAMAGED)?;
+            let mut values = Vec::new();
+            for index in 0..count {
+                path.push_str(&place(index, count));
+                let value = self.value(path, depth + 1);
+                path.truncate(length);
+                values.push(value?);
+            }
+            return Ok(Value::Array(values));
+        }
+        serde_json::from_str(&token).map_err(|_no_value| DAMAGED)
+    }
 }
 
 /// A token that is a whole number as `to_string` writes it.
 fn whole(token: &str) -> Option<i128> {
     let number: i128 = token.parse().ok()?;
     (number.to_string() == token && number.unsigned_abs() < 1 << 100).then_some(number)
-}
-
-fn read(
-    path: &mut String,
-    columns: &mut BTreeMap<String, std::vec::IntoIter<String>>,
-    depth: usize,
-) -> Option<Value> {
-    if depth > DEEPEST {
-        return None;
-    }
-    let token = columns.get_mut(path.as_str())?.next()?;
-    let length = path.len();
-    if let Some(keys) = token.strip_prefix('{') {
-        let keys: Vec<String> = serde_json::from_str(&format!("[{keys}]")).ok()?;
-        let mut fields = Map::new();
-        for key in keys {
-            path.push('/');
-            path.push_str(&Value::from(key.as_str()).to_string());
-            let value = read(path, columns, depth + 1);
-            path.truncate(length);
-            fields.insert(key, value?);
-        }
-        return Some(Value::Object(fields));
-    }
-    if let Some(count) = token.strip_prefix('[') {
-        let count: usize = count.parse().ok()?;
-        let mut values = Vec::new();
-        for index in 0..count {
-            path.push_str(&place(index, count));
-            let value = read(path, columns, depth + 1);
-            path.truncate(length);
-            values.push(value?);
-        }
-        return Some(Value::Array(values));
-    }
-    serde_json::from_str(&token).ok()
 }
 
 #[cfg(test)]
@@ -202,16 +303,67 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_comes_back_as_it_was(value in json_value()) {
-            prop_assert_eq!(unpacked(&packed(&value)), Some(value));
+            prop_assert_eq!(unpacked(&packed(&value)), Ok(value));
         }
 
         #[test]
         fn no_text_makes_it_panic(text in ".*", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _nothing_or_something = unpacked(&text);
-            let mut zipped = Vec::new();
-            ZlibEncoder::new(bytes.as_slice(), Compression::fast()).read_to_end(&mut zipped).unwrap();
-            let _nothing_or_something = unpacked(&STANDARD.encode(zipped));
+            let mut packed = Vec::new();
+            ZlibEncoder::new(bytes.as_slice(), Compression::fast()).read_to_end(&mut packed).unwrap();
+            let _nothing_or_something = unpacked(&STANDARD.encode(packed));
         }
+    }
+
+    /// The text of a page that somebody else packed.
+    fn zipped(text: &str) -> String {
+        let mut bytes = Vec::new();
+        ZlibEncoder::new(text.as_bytes(), Compression::best())
+            .read_to_end(&mut bytes)
+            .unwrap();
+        STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn a_small_text_that_unpacks_to_much_is_refused_before_it_lies_in_memory() {
+        const LITTLE: Room = Room {
+            text: 1 << 20,
+            memory: 1 << 20,
+        };
+        let told = |text: &str| unpacked_into(&zipped(text), LITTLE);
+        // A long text; many short values, objects, fields and columns of a text that is not.
+        assert_eq!(
+            told(&format!("\n=\n{:?}", "x".repeat(1 << 20))),
+            Err(TOO_MUCH)
+        );
+        let values = format!("\n=\n[40000\u{1}[]\n={}", "\n0".repeat(40_000));
+        assert_eq!(told(&values), Err(TOO_MUCH));
+        let objects = format!("\n=\n[2000\u{1}[]\n={}", "\n{".repeat(2000));
+        assert_eq!(told(&objects), Err(TOO_MUCH));
+        let fields = format!("\n=\n{{{}\"\"", "\"\",".repeat(20_000));
+        assert_eq!(told(&fields), Err(TOO_MUCH));
+        let columns: Vec<String> = (0..20_000).map(|n| format!("{n}\n=")).collect();
+        assert_eq!(told(&columns.join("\u{1}")), Err(TOO_MUCH));
+        // A short number in the text may be a long one among the values.
+        let numbers = format!("\n=\n[4\u{1}[]\n-\n1{}\n0\n0\n0", "0".repeat(30));
+        assert!(told(&numbers).is_ok());
+        // What a page may hold lies far below.
+        assert_eq!(
+            told("\n=\n[4\u{1}[]\n-\n1\n0\n0\n0"),
+            Ok(json!([1, 1, 1, 1]))
+        );
+    }
+
+    #[test]
+    fn what_lies_too_deep_or_has_too_long_a_name_is_told_as_such() {
+        let mut deep = json!(1);
+        for _ in 0..=DEEPEST {
+            deep = json!([deep]);
+        }
+        assert_eq!(unpacked(&packed(&deep)), Err(TOO_DEEP));
+        let long = json!({ "x".repeat(LONGEST_PATH): 1 });
+        assert_eq!(unpacked(&packed(&long)), Err(TOO_DEEP));
+        assert_eq!(unpacked("AAAA"), Err(DAMAGED));
     }
 
     #[test]
