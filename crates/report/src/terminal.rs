@@ -22,6 +22,7 @@ mod page;
 mod rates;
 mod study;
 mod verdict;
+mod width;
 
 pub use colour::coloured;
 pub use knee::knee_text;

@@ -1,5 +1,7 @@
 //! How text is laid out for who reads it.
 
+use super::width::{beginning, width};
+
 /// How wide lines are, and how much is told of each finding. The default is that of text which no
 /// terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,10 +22,10 @@ impl TextLayout {
     pub(crate) fn one_line(self, text: &str) -> String {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let most = self.columns.unwrap_or(super::page::WIDTH);
-        if text.chars().count() <= most {
+        if width(&text) <= most {
             return text;
         }
-        let start: String = text.chars().take(most.saturating_sub(2)).collect();
+        let start = beginning(&text, most.saturating_sub(2));
         let end = start.rfind(' ').unwrap_or(start.len());
         format!("{} …", start[..end].trim_end())
     }
@@ -37,7 +39,7 @@ pub fn broken(text: &str, columns: usize) -> String {
     for line in text.lines() {
         let bare = line.trim_start();
         let margin = line.len() - bare.len();
-        if line.chars().count() <= columns {
+        if width(line) <= columns {
             page.line(line);
         } else {
             page.wrapped(&" ".repeat(margin), margin + 2, bare);

@@ -1,6 +1,7 @@
 //! Lines, labelled facts and tables as wide as the terminal, and the small formats that they share.
 
 use super::TextLayout;
+use super::width::{beginning, end, to_the_left, to_the_right, width};
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
@@ -81,12 +82,12 @@ impl Page {
 
     /// `text` after `start`, further lines indented.
     pub fn wrapped(&mut self, start: &str, indent: usize, text: &str) {
-        let width = self.width.min(LONGEST_LINE);
+        let most = self.width.min(LONGEST_LINE);
         let mut line = start.to_owned();
         let mut is_bare = true;
         for word in text.split_whitespace() {
             let space = usize::from(!is_bare);
-            if !is_bare && line.chars().count() + space + word.chars().count() > width {
+            if !is_bare && width(&line) + space + width(word) > most {
                 self.line(&line);
                 line = " ".repeat(indent);
                 is_bare = true;
@@ -129,12 +130,9 @@ impl Page {
                 .iter()
                 .zip(&widths)
                 .enumerate()
-                .map(|(column, (cell, width))| {
-                    if column == 0 {
-                        format!("{cell:<width$}")
-                    } else {
-                        format!("{cell:>width$}")
-                    }
+                .map(|(column, (cell, wanted))| match column {
+                    0 => to_the_left(cell, *wanted),
+                    _ => to_the_right(cell, *wanted),
                 });
             self.line(&cells.collect::<Vec<_>>().join(GAP));
         }
@@ -151,17 +149,15 @@ impl Page {
                     .collect()
             })
             .collect();
-        let width = |rows: &[Vec<String>]| {
-            widths(rows)
-                .iter()
-                .map(|width| width + GAP.len())
-                .sum::<usize>()
+        let with_gaps = |rows: &[Vec<String>]| {
+            let widths = widths(rows).into_iter();
+            widths.map(|width| width + GAP.len()).sum::<usize>()
         };
         let is_narrow = self.layout.columns.is_some() && total(&turned) > self.width;
         if is_narrow && !priorities.is_empty() {
             return self.ranked_table(rows, priorities);
         }
-        let turn = width(rows) > self.width + GAP.len() && width(&turned) < width(rows);
+        let turn = with_gaps(rows) > self.width + GAP.len() && with_gaps(&turned) < with_gaps(rows);
         self.table(if turn && !is_narrow { &turned } else { rows });
     }
 
@@ -217,22 +213,19 @@ fn total(rows: &[Vec<String>]) -> usize {
     widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
 }
 
-/// A name of at most so many characters; where it is longer, its beginning and its end.
+/// A name of at most so many columns; where it is longer, its beginning and its end.
 fn cut(text: &str, most: usize) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= most {
+    if width(text) <= most {
         return text.to_owned();
     }
     let head = most.saturating_sub(1).div_ceil(2);
     let tail = most.saturating_sub(1) - head;
-    let (head, tail) = (&letters[..head], &letters[letters.len() - tail..]);
-    head.iter().chain(['…'].iter()).chain(tail).collect()
+    format!("{}…{}", beginning(text, head), end(text, tail))
 }
 
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let cell =
-        |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
+    let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| width(cell));
     (0..columns)
         .map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0))
         .collect()
@@ -254,6 +247,26 @@ pub(super) fn share_of(part: u64, whole: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_of_a_narrow_terminal_is_longer_where_letters_are_wide() {
+        let rows = ["名前", "日本語の長い名前", "short"].map(|name| {
+            let cells = [name, "12.3 K", "4.5 MiB/s", "注釈"];
+            cells.map(str::to_owned).to_vec()
+        });
+        for columns in [20, 24, 30, 36, 60] {
+            let mut page = Page::of_width(columns);
+            page.table(&rows);
+            page.wrapped("", 2, "長い 文章 が ここ に あり ます から 折り 返し ます");
+            let text = page.finish();
+            let longest = text.lines().map(width).max().unwrap();
+            assert!(longest <= columns, "{columns}:\n{text}");
+        }
+        let mut page = Page::of_width(60);
+        page.table(&rows);
+        let ends: Vec<usize> = page.finish().lines().map(width).collect();
+        assert_eq!(ends, [ends[0]; 3], "columns are below each other");
+    }
 
     #[test]
     fn a_long_text_breaks_between_words_and_a_long_word_does_not_break() {
