@@ -36,6 +36,7 @@ mod medium_limit;
 mod memory_target;
 mod never_written;
 mod no_io;
+mod not_ended;
 mod not_steady;
 mod paced_by_kernel;
 mod pacing_bound;
@@ -70,8 +71,9 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 80] = [
+const RULES: [Rule; 81] = [
     hosts_lost::RULE,
+    not_ended::RULE,
     generator_stopped::RULE,
     bytes_and_blocks::RULE,
     little_law::RULE,

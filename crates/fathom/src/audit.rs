@@ -12,7 +12,7 @@ use record::{Record, read_records};
 use report::{AuditAccount, Page, TextLayout};
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,12 +48,17 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let files: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
     let outputs = outputs(matches, &files)?;
+    let mut read = Vec::new();
+    for file in &files {
+        read.push((file.as_path(), records::whole(file, read_records(file)?)?));
+    }
     let mut records: Vec<Record> = Vec::new();
     let mut places: Vec<String> = Vec::new();
-    for file in files {
-        let read = records::whole(file, read_records(file)?)?;
-        places.extend((1..=read.len()).map(|number| place(file, number)));
-        records.extend(read);
+    for (file, counting) in files.iter().zip(records::counting(read)) {
+        for (number, record) in counting {
+            places.push(records::place(file, number));
+            records.push(record);
+        }
     }
     let found = analyze::audit(&records);
     let account = AuditAccount {
@@ -93,10 +98,6 @@ fn outputs(matches: &ArgMatches, records: &[&PathBuf]) -> Result<Vec<(OutputFile
     }
     check_apart(&out.iter().map(|(file, _)| file.path()).collect::<Vec<_>>())?;
     Ok(out)
-}
-
-fn place(file: &Path, number: usize) -> String {
-    format!("{}, record {number}", file.display())
 }
 
 /// What many records say once, unless every finding is asked for; then findings about several

@@ -217,7 +217,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         }
         [candidate] => {
             question.metric = crate::metric::asked(matches)?;
-            let sides = [read_side(&base)?, read_side(candidate)?];
+            let sides = read_sides([&base, candidate])?;
             let [a, b] = sides.each_ref().map(|side| side.iter().collect::<Vec<&Record>>());
             let all = [a.as_slice(), &b].concat();
             factors::check(&question.factors, &analyze::factors_between(&a, &b), &all)?;
@@ -313,6 +313,27 @@ fn read(file: &str) -> Result<Vec<Record>> {
         .into());
     }
     Ok(found.records)
+}
+
+/// Two sides, in neither of which stands what a run had kept whose record is in the other.
+fn read_sides(files: [&str; 2]) -> Result<[Vec<Record>; 2]> {
+    let [base, candidate] = files;
+    let read = vec![
+        (Path::new(base), read_side(base)?),
+        (Path::new(candidate), read_side(candidate)?),
+    ];
+    let mut sides = crate::records::counting(read).into_iter();
+    let mut side = |file: &str| -> Result<Vec<Record>> {
+        let records: Vec<(usize, Record)> = sides.next().unwrap_or_default();
+        if records.is_empty() {
+            return Err(Usage(format!(
+                "{file} holds nothing of its own: the records of its runs are on the other side"
+            ))
+            .into());
+        }
+        Ok(records.into_iter().map(|(_, record)| record).collect())
+    };
+    Ok([side(base)?, side(candidate)?])
 }
 
 /// One side of two: the records of one arm.

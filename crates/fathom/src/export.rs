@@ -72,9 +72,10 @@ fn read(inputs: &[&PathBuf]) -> Result<Vec<Record>> {
     let mut all = Vec::new();
     for file in inputs {
         let found = read_records(file).map_err(|e| Usage(format!("cannot read {e}")))?;
-        all.extend(records::whole(file, found)?);
+        all.push((file.as_path(), records::whole(file, found)?));
     }
-    Ok(all)
+    let counting = records::counting(all).into_iter().flatten();
+    Ok(counting.map(|(_, record)| record).collect())
 }
 
 fn write(output: &OutputFile, form: Form, table: &[ExportColumn]) -> Result<()> {

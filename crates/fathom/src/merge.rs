@@ -1,7 +1,7 @@
 //! `fathom merge`: what the ranks of a group wrote, as one record.
 
 use crate::exit::Usage;
-use crate::records::{argument, tell_damage};
+use crate::records::{argument, counting, place, tell_damage};
 use crate::tell::{say, tell};
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
@@ -38,7 +38,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     written::check_is_no_input(output, paths(), "one of the parts")?;
     let form = OutputFile::new(output, RECORDS).forced(matches.get_flag("force"));
     let store = RecordFile::checked(form)?;
-    let mut parts = Vec::new();
+    let mut read_of = Vec::new();
     let mut is_damaged = false;
     for path in paths() {
         let read = read_records(path)?;
@@ -47,8 +47,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         if read.records.is_empty() {
             say(&format!("warning: {} holds no records", path.display()));
         }
-        parts.extend(placed(path, read.records));
+        read_of.push((path, read.records));
     }
+    let parts: Vec<(String, Record)> = paths()
+        .zip(counting(read_of))
+        .flat_map(|(path, records)| placed(path, records))
+        .collect();
     let Joined { record, faults } = join(parts);
     faults
         .iter()
@@ -68,16 +72,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 }
 
 /// Each record with where it stands.
-fn placed(path: &Path, records: Vec<Record>) -> impl Iterator<Item = (String, Record)> {
+fn placed(path: &Path, records: Vec<(usize, Record)>) -> Vec<(String, Record)> {
     let alone = records.len() == 1;
-    let file = path.display().to_string();
-    let numbered = (1..).zip(records);
-    numbered.map(move |(number, record)| {
-        let place = if alone {
-            file.clone()
-        } else {
-            format!("{file}, record {number}")
+    let placed = records.into_iter().map(|(number, record)| {
+        let place = match alone {
+            true => path.display().to_string(),
+            false => place(path, number),
         };
         (place, record)
-    })
+    });
+    placed.collect()
 }

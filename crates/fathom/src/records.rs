@@ -5,6 +5,7 @@ use crate::tell::say;
 use anyhow::Result;
 use clap::{Arg, ArgAction, value_parser};
 use record::{ReadRecords, Record};
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,39 @@ pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
         .into());
     }
     Ok(read.records)
+}
+
+/// Where a record stands.
+pub(crate) fn place(file: &Path, number: usize) -> String {
+    format!("{}, record {number}", file.display())
+}
+
+/// The records of each file with their numbers in it, without what a run had kept while it went on
+/// where another file has more of that run; each of those is told.
+pub(crate) fn counting(files: Vec<(&Path, Vec<Record>)>) -> Vec<Vec<(usize, Record)>> {
+    let of_file = |(file, records): &(&Path, Vec<Record>)| -> Vec<String> {
+        let numbers = 1..=records.len();
+        numbers.map(|number| place(file, number)).collect()
+    };
+    let places: Vec<String> = files.iter().flat_map(of_file).collect();
+    let all = files.iter().flat_map(|(_, records)| records);
+    let superseded = record::superseded(all).into_iter();
+    let superseded: BTreeMap<usize, usize> = superseded.map(|of| (of.record, of.by)).collect();
+    for (record, by) in &superseded {
+        say(&format!(
+            "warning: {} does not count: {} has more of the same run",
+            places[*record], places[*by]
+        ));
+    }
+    let mut index = 0..;
+    let mut counts = |_: &(usize, Record)| {
+        let place = index.next();
+        place.is_none_or(|place| !superseded.contains_key(&place))
+    };
+    let files = files.into_iter();
+    files
+        .map(|(_, records)| (1..).zip(records).filter(&mut counts).collect())
+        .collect()
 }
 
 /// Says on standard error which lines of a file are skipped.

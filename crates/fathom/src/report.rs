@@ -104,7 +104,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     check_baseline(&found, options.baseline.as_deref())?;
     for (file, (_, form)) in files.iter().zip(&outputs) {
         let bytes = match form {
-            Form::Html => report::page(&records, &options, &crate::check::version())?.into_bytes(),
+            Form::Html => crate::check::page(&records, &options, file.path())?.into_bytes(),
             Form::Markdown => report::study_markdown(&found).into_bytes(),
             Form::Csv => report::study_csv(&found).into_bytes(),
             Form::Json => (report::study_json(&found) + "\n").into_bytes(),
@@ -166,12 +166,15 @@ fn options(matches: &ArgMatches) -> Result<StudyOptions> {
 
 /// All records, and for each the name of its file.
 fn read(files: &[&PathBuf], labels: &mut Vec<String>) -> Result<Vec<Record>> {
+    let mut all = Vec::new();
+    for file in files {
+        let read = read_records(file).map_err(|e| Usage(e.to_string()))?;
+        all.push((file.as_path(), records::whole(file, read)?));
+    }
     let mut out: Vec<Record> = Vec::new();
-    let names = labels_of(files);
-    for (file, label) in files.iter().zip(names) {
-        let found = records::whole(file, read_records(file).map_err(|e| Usage(e.to_string()))?)?;
-        labels.extend(found.iter().map(|_| label.clone()));
-        out.extend(found);
+    for (label, counting) in labels_of(files).into_iter().zip(records::counting(all)) {
+        labels.extend(counting.iter().map(|_| label.clone()));
+        out.extend(counting.into_iter().map(|(_, record)| record));
     }
     Ok(out)
 }

@@ -76,6 +76,50 @@ fn what_was_measured_until_a_run_was_killed_is_its_record_and_says_that_it_is_in
 }
 
 #[test]
+fn what_was_kept_in_one_file_and_its_record_in_another_count_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let paced = format!("{LONG} --duration 700ms --rate-iops 1000");
+    assert!(fathom(dir.path(), &paced).status().unwrap().success());
+    let text = std::fs::read_to_string(dir.path().join("r.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() >= 3, "{} lines", lines.len());
+    let [kept, done] = [lines[lines.len() - 2], lines[lines.len() - 1]];
+    for (name, line) in [("kept.jsonl", kept), ("done.jsonl", done)] {
+        std::fs::write(dir.path().join(name), line).unwrap();
+    }
+    let said = |arguments: &str| {
+        let mut command = fathom(dir.path(), arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = command.output().unwrap();
+        let [out, err] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out, err)
+    };
+    let wanted = "kept.jsonl, record 1 does not count: done.jsonl, record 1 has more";
+    for verb in ["audit", "report", "export"] {
+        let (code, out, err) = said(&format!("{verb} kept.jsonl done.jsonl"));
+        assert!(err.contains(wanted), "{verb}: {err}");
+        assert_eq!(code, Some(0), "{verb}: {out}");
+        assert!(!out.contains("not_ended"), "{verb}: {out}");
+    }
+    let (code, _, err) = said("compare kept.jsonl done.jsonl");
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("kept.jsonl holds nothing of its own"), "{err}");
+
+    // Alone it is what is left of a run that never ended, with its pace.
+    let (code, out, _) = said("audit kept.jsonl");
+    assert_eq!(code, Some(4), "{out}");
+    assert!(
+        out.contains("invalid[not_ended]: the run did not get to its end"),
+        "{out}"
+    );
+    let read = read_records(&dir.path().join("kept.jsonl")).unwrap();
+    let pace = read.records[0].pace.as_ref().unwrap();
+    assert_eq!(pace.asked_per_second, Some(1000.0));
+    assert!(pace.achieved_per_second > 0.0);
+}
+
+#[test]
 fn a_run_that_does_not_say_how_long_it_takes_is_kept_as_well() {
     let dir = tempfile::tempdir().unwrap();
     killed(

@@ -93,6 +93,23 @@ impl GroupAccount {
 }
 
 impl Record {
+    /// How many ranks of its group did not take part, whether they are named or not; none where
+    /// nobody says that any did not.
+    #[must_use]
+    pub fn lost_ranks(&self) -> usize {
+        let Some(group) = self.group.as_ref().filter(|group| !group.lost.is_empty()) else {
+            return 0;
+        };
+        let lost = group.lost.iter().map(|lost| lost.rank);
+        let there = self.generators().filter_map(|host| host.rank);
+        let known: BTreeSet<u32> = there
+            .chain(lost)
+            .filter(|rank| *rank < group.size)
+            .collect();
+        let unnamed = (group.size as usize).saturating_sub(known.len());
+        group.lost.len().saturating_add(unnamed)
+    }
+
     /// Says of the group what only all of its ranks together show.
     pub(crate) fn tell_of_group(&mut self) {
         let late = || {
@@ -111,5 +128,35 @@ impl Record {
         if let Some(group) = &mut self.group {
             (group.skew_ns, group.clock_bound_ns) = (skew_ns, clock_bound_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostAccount;
+
+    #[test]
+    fn ranks_that_nobody_named_are_counted_among_the_lost() {
+        let host = |rank| HostAccount {
+            rank: Some(rank),
+            ..HostAccount::default()
+        };
+        let lost = |rank| LostRank {
+            rank,
+            ..LostRank::default()
+        };
+        let mut record = Record {
+            hosts: vec![host(0), host(1)],
+            group: Some(GroupAccount {
+                size: 9,
+                ..GroupAccount::default()
+            }),
+            ..Record::default()
+        };
+        assert_eq!(record.lost_ranks(), 0);
+        // Rank 1 was there and measured nothing.
+        record.group.as_mut().unwrap().lost = vec![lost(1), lost(2)];
+        assert_eq!(record.lost_ranks(), 2 + 6);
     }
 }

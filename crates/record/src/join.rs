@@ -15,16 +15,17 @@ const MOST_NAMED: usize = 1000;
 pub enum PartFault {
     #[error("{place} {why}")]
     NoPart { place: String, why: &'static str },
-    #[error("{place} has another {what} than the {others} parts that belong together")]
+    #[error("{place} has another {what} than {}", .chosen.words())]
     Other {
         place: String,
         what: &'static str,
-        others: usize,
+        chosen: ChosenTrial,
     },
     #[error("rank {rank} stands in {places}: nobody knows which of them counts; neither is used")]
     Twice { rank: u32, places: String },
     #[error("{ranks} of {size} {}: the record is of the others", if *.several { "are missing" } else { "is missing" })]
     Missing {
+        /// As many as are named, and how many more.
         ranks: String,
         size: u32,
         several: bool,
@@ -46,6 +47,29 @@ impl PartFault {
         match self {
             Self::Missing { .. } | Self::Incomplete { .. } => 5,
             Self::NoPart { .. } | Self::Other { .. } | Self::Twice { .. } | Self::NotOne(_) => 2,
+        }
+    }
+}
+
+/// The parts of several trials that are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenTrial {
+    /// Where the first of them stands.
+    first: String,
+    parts: usize,
+    /// As many parts are of another trial, and these were given first.
+    is_tie: bool,
+}
+
+impl ChosenTrial {
+    fn words(&self) -> String {
+        let parts = match self.parts {
+            1 => self.first.clone(),
+            n => format!("the {n} parts that belong together"),
+        };
+        match self.is_tie {
+            true => format!("{parts}; no trial has more of these parts, and the first counts"),
+            false => parts,
         }
     }
 }
@@ -92,13 +116,16 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
     let size = size.size;
     let there: BTreeSet<u32> = parts.iter().map(|part| part.rank).collect();
     lost.retain(|rank, _| !there.contains(rank));
+    let known = there.iter().chain(lost.keys());
+    let known = known.filter(|rank| **rank < size).count();
     let missing: Vec<u32> = (0..size)
         .filter(|rank| !there.contains(rank) && !lost.contains_key(rank))
         .take(MOST_NAMED)
         .collect();
+    let unnamed = (size as usize).saturating_sub(known + missing.len());
     if !missing.is_empty() {
         faults.push(PartFault::Missing {
-            ranks: ranks(&missing),
+            ranks: ranks(&missing, unnamed),
             size,
             several: missing.len() > 1,
         });
@@ -113,7 +140,7 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
     let records: Vec<Record> = parts.into_iter().map(&mut told).collect();
     match Record::merge_all(records) {
         Ok(record) => Joined {
-            record: Some(without(record, lost)),
+            record: Some(without(record, lost, unnamed)),
             faults,
         },
         Err(error) => {
@@ -178,11 +205,21 @@ fn of_one_trial(
             None => trials.push(vec![part]),
         }
     }
-    let most = trials.iter().map(Vec::len).max().unwrap_or(0);
-    let Some(chosen) = trials.iter().position(|trial| trial.len() == most) else {
+    let most = trials.iter().map(|parts| ranks_once(parts)).max();
+    let chosen = trials
+        .iter()
+        .position(|parts| Some(ranks_once(parts)) == most);
+    let Some(chosen) = chosen else {
         return Vec::new();
     };
     let chosen = trials.remove(chosen);
+    let told = ChosenTrial {
+        first: chosen
+            .first()
+            .map_or_else(String::new, |part| part.place.clone()),
+        parts: chosen.len(),
+        is_tie: trials.iter().any(|parts| Some(ranks_once(parts)) == most),
+    };
     for part in trials.into_iter().flatten() {
         let of = chosen
             .first()
@@ -199,10 +236,19 @@ fn of_one_trial(
         faults.push(PartFault::Other {
             place: part.place,
             what,
-            others: most,
+            chosen: told.clone(),
         });
     }
     chosen
+}
+
+/// How many ranks stand in these parts once: of what is there twice none is used.
+fn ranks_once(parts: &[Part]) -> usize {
+    let mut times: BTreeMap<u32, usize> = BTreeMap::new();
+    for part in parts {
+        *times.entry(part.rank).or_default() += 1;
+    }
+    times.into_values().filter(|times| *times == 1).count()
 }
 
 /// What of two parts says that they are not of one trial.
@@ -265,8 +311,8 @@ fn attributed(part: &Part) -> Record {
     record
 }
 
-/// The record without what was lost: incomplete where anything was.
-fn without(mut record: Record, mut lost: Vec<LostRank>) -> Record {
+/// The record without what was lost, also without being named: incomplete where anything was.
+fn without(mut record: Record, mut lost: Vec<LostRank>, unnamed: usize) -> Record {
     lost.sort();
     if lost.is_empty() {
         return record;
@@ -275,7 +321,7 @@ fn without(mut record: Record, mut lost: Vec<LostRank>) -> Record {
     let size = record.group.as_ref().map_or(0, |group| group.size);
     let message = format!(
         "{} of {size} did not take part: this is what the others did",
-        ranks(&numbers)
+        ranks(&numbers, unnamed)
     );
     let also = record.outcome.message.take();
     let message = also.map_or_else(|| message.clone(), |also| format!("{message}; {also}"));
@@ -290,8 +336,8 @@ fn without(mut record: Record, mut lost: Vec<LostRank>) -> Record {
     record
 }
 
-/// Ranks in words, neighbours as a range: `ranks 1, 3 to 5`.
-fn ranks(numbers: &[u32]) -> String {
+/// Ranks in words, neighbours as a range, and how many more: `ranks 1, 3 to 5 and 7 more`.
+fn ranks(numbers: &[u32], more: usize) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {
@@ -305,9 +351,10 @@ fn ranks(numbers: &[u32]) -> String {
         _ => format!("{first} to {last}"),
     });
     let words = words.collect::<Vec<_>>().join(", ");
-    match numbers.len() {
-        1 => format!("rank {words}"),
-        _ => format!("ranks {words}"),
+    match (numbers.len(), more) {
+        (1, 0) => format!("rank {words}"),
+        (_, 0) => format!("ranks {words}"),
+        (_, more) => format!("ranks {words} and {more} more"),
     }
 }
 
@@ -444,6 +491,37 @@ mod tests {
     }
 
     #[test]
+    fn of_two_trials_the_one_is_joined_of_which_something_can_be_used() {
+        let other = |rank: u32| {
+            let mut other = part(rank, 2);
+            other.group.as_mut().unwrap().plan = "q".into();
+            other
+        };
+        let twice = Record {
+            id: "again".into(),
+            ..part(0, 2)
+        };
+        let joined = join(given(vec![part(0, 2), twice, other(1)]));
+        let record = joined.record.as_ref().unwrap();
+        assert_eq!(record.operations.count(), 100);
+        assert_eq!(record.generator().rank, Some(1));
+        assert_eq!(record.outcome.status, Status::Incomplete);
+        assert!(
+            told(&joined)[0].contains("part-0 has another plan than part-2"),
+            "{:?}",
+            told(&joined)
+        );
+        let joined = join(given(vec![part(0, 2), other(1)]));
+        assert_eq!(joined.record.as_ref().unwrap().generator().rank, Some(0));
+        assert_eq!(
+            told(&joined),
+            [
+                "part-1 has another plan than part-0; no trial has more of these parts, and the first counts"
+            ]
+        );
+    }
+
+    #[test]
     fn what_is_no_part_is_told_from_one() {
         let alone = Record::default();
         let joined = join(given(vec![alone]));
@@ -486,6 +564,19 @@ mod tests {
     #[test]
     fn a_group_of_which_nearly_all_are_missing_is_told_in_short() {
         let joined = join(given(vec![part(0, 1 << 24)]));
-        assert_eq!(joined.record.unwrap().group.unwrap().lost.len(), MOST_NAMED);
+        assert_eq!(
+            told(&joined),
+            [
+                "ranks 1 to 1000 and 16776215 more of 16777216 are missing: the record is of the others"
+            ]
+        );
+        let record = joined.record.unwrap();
+        assert_eq!(
+            record.outcome.message.as_deref(),
+            Some(
+                "ranks 1 to 1000 and 16776215 more of 16777216 did not take part: this is what the others did"
+            )
+        );
+        assert_eq!(record.group.unwrap().lost.len(), MOST_NAMED);
     }
 }

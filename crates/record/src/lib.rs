@@ -28,6 +28,7 @@ mod stonewall;
 mod store;
 mod stored;
 mod summary;
+mod superseded;
 mod threshold;
 mod trial;
 
@@ -41,7 +42,7 @@ pub use environment::{
 pub use group::{GroupAccount, LostRank, TargetReach};
 pub use histogram::{Histogram, LiveHistogram};
 pub use host::{Calibration, DeviceAccount, HostAccount, HostRole, MachineAccount, ProcessAccount};
-pub use join::{Joined, PartFault, join};
+pub use join::{ChosenTrial, Joined, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
@@ -62,9 +63,12 @@ pub use record::{
     VerificationFailure,
 };
 pub use stonewall::StonewallAccount;
-pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
+pub use store::{
+    Damage, ReadRecords, Store, StoreError, are_records, parse_lines, parse_records, read_records,
+};
 pub use stored::{ALL, KindFigures, OptionValue, StoredRecord, Typing, schema, summary};
 pub use summary::{LatencyRange, Source, Summary};
+pub use superseded::{Superseded, superseded};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, SlotPlace, Stopping, Trial, UnsaidPlace};
 

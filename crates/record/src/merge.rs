@@ -253,7 +253,7 @@ impl Record {
             .collect::<BTreeSet<String>>()
             .into_iter()
             .collect();
-        self.pace = PaceAccount::of_all(self.parts().filter_map(|part| part.pace.as_ref()));
+        self.pace = PaceAccount::of_all(self.parts());
         let loads = || self.parts().filter_map(|part| part.load.as_ref());
         let server = only(loads().filter_map(|load| load.server.clone()));
         let search = only(loads().filter_map(|load| load.search.clone()));

@@ -598,6 +598,7 @@ fn any_part() -> impl Strategy<Value = Record> {
                 .collect();
             let pace = part.pace.as_mut().unwrap();
             (pace.asked_per_second, pace.achieved_per_second) = rates;
+            part.pace = part.pace.filter(|_| n % 5 > 0);
             part.effective.insert("cpus".into(), n.to_string());
             part.errors.extend(words.iter().map(|word| ErrorCount {
                 error: word.clone(),
@@ -767,6 +768,17 @@ fn intervals_are_added_where_they_lie_in_time() {
         (20, vec![(0, 21, 3, 6), (20, 40, 2, 6)], vec![3, 5]),
         "a host that halved its series gives the length"
     );
+}
+
+#[test]
+fn of_hosts_of_which_one_does_not_say_its_pace_none_is_told() {
+    let (one, mut other) = (part("a"), part("b"));
+    assert!(merged(&[&one, &other]).unwrap().pace.is_some());
+    other.pace = None;
+    assert_eq!(merged(&[&one, &other]).unwrap().pace, None);
+    // Who measured nothing had no pace to keep.
+    other.elapsed_ns = 0;
+    assert_eq!(merged(&[&one, &other]).unwrap().pace, one.pace);
 }
 
 #[test]

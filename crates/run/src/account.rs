@@ -1,6 +1,7 @@
 //! From what workers and the machine report to a record.
 
 mod outcome;
+mod pace;
 mod targets;
 
 use crate::prepare::{Prepared, pattern_label};
@@ -11,9 +12,10 @@ use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
 use host::Measured;
+pub(crate) use pace::pace;
 use record::{
-    Coverage, LockAccount, LoopAccount, Measurements, PaceAccount, Record, Residency, Span,
-    StonewallAccount, Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
+    Coverage, LockAccount, LoopAccount, Record, Residency, Span, StonewallAccount, Verification,
+    VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
@@ -54,6 +56,7 @@ impl Ended<'_> {
             .map(|index| self.worker(index))
             .collect();
         let notices = self.resolved.notices.iter().chain(&self.prepared.notices);
+        let unsent = self.tallies().map(|tally| tally.unsent).sum();
         Record {
             asked: shown(&self.phase.workload),
             effective: shown(&self.resolved.effective),
@@ -61,7 +64,7 @@ impl Ended<'_> {
             notices: notices.cloned().collect(),
             targets: targets(self.resolved, self.prepared),
             elapsed_ns,
-            pace: self.pace(operations, elapsed_ns),
+            pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),
             spans: self.spans(),
             stonewall: self.stonewall(),
             interval_ns: self.measured.interval_ns,
@@ -195,32 +198,6 @@ impl Ended<'_> {
             error: report.error.clone(),
             ..base
         }
-    }
-
-    fn pace(&self, operations: &Measurements, elapsed_ns: u64) -> Option<PaceAccount> {
-        let pace = &self.resolved.effective.pace;
-        if pace.rate_iops.is_none() && pace.rate_bytes.is_none() {
-            return None;
-        }
-        // A rate is of all ranks together.
-        let share = 1.0 / f64::from(self.resolved.effective.rank.size());
-        let is_paced = |kind: &str| !matches!(kind, "fsync" | "fdatasync");
-        let paced: u64 = operations
-            .kinds()
-            .filter(|(kind, _)| is_paced(kind))
-            .map(|(_, kind)| kind.count + kind.errors)
-            .sum();
-        let achieved = if elapsed_ns > 0 {
-            paced as f64 * 1e9 / elapsed_ns as f64
-        } else {
-            0.0
-        };
-        Some(PaceAccount {
-            asked_per_second: pace.rate_iops.map(|rate| rate.0 * share),
-            asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0 * share),
-            achieved_per_second: achieved,
-            unsent: self.tallies().map(|tally| tally.unsent).sum(),
-        })
     }
 
     fn file_name(&self, worker: u32, file: u32) -> String {

@@ -5,7 +5,7 @@
 //! writes it elsewhere. A later line with the same id takes its place. It has no series: one that
 //! grows would be written again and again.
 
-use crate::account::targets;
+use crate::account::{pace, targets};
 use crate::prepare::Prepared;
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
@@ -88,9 +88,13 @@ impl<'a> Snapshots<'a> {
             "the run had not ended when this was written, {} after its measured time began: what it did later is not here",
             Nanos(elapsed_ns)
         );
+        let operations = sum(&self.shared.measured);
+        // What is due may still start.
+        let pace = pace(&self.shared.workload, &operations, elapsed_ns, 0);
         Record {
             elapsed_ns,
-            operations: sum(&self.shared.measured),
+            pace: pace.filter(|_| elapsed_ns > 0),
+            operations,
             warmup: sum(&self.shared.warmup),
             outcome: Outcome {
                 status: Status::Incomplete,

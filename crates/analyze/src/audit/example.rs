@@ -89,19 +89,25 @@ pub(crate) fn writing() -> Record {
     record
 }
 
+/// What one rank of so many did.
+pub(crate) fn part(rank: u32, size: u32) -> Record {
+    let mut part = sound();
+    part.id = rank.to_string();
+    part.group = Some(GroupAccount {
+        size,
+        launcher: "none".into(),
+        ..GroupAccount::default()
+    });
+    let host = part.generator_mut();
+    host.environment.system.hostname = Some(format!("node{rank}"));
+    host.rank = Some(rank);
+    part
+}
+
 /// What so many ranks did together, each on a host of its own and changed as its number asks.
 pub(crate) fn group_of(size: u32, change: impl Fn(u32, &mut Record)) -> Record {
     let parts = (0..size).map(|rank| {
-        let mut part = sound();
-        part.id = rank.to_string();
-        part.group = Some(GroupAccount {
-            size,
-            launcher: "none".into(),
-            ..GroupAccount::default()
-        });
-        let host = part.generator_mut();
-        host.environment.system.hostname = Some(format!("node{rank}"));
-        host.rank = Some(rank);
+        let mut part = part(rank, size);
         change(rank, &mut part);
         part
     });

@@ -36,12 +36,13 @@ fn check(record: &Record) -> Vec<Finding> {
             .map_or_else(String::new, |host| format!(" on {host}"));
         format!("rank {}{host}: {}", lost.rank, lost.why)
     });
-    let more = group.lost.len().saturating_sub(NAMED);
+    let lost = record.lost_ranks();
+    let more = lost.saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
     let named: Vec<String> = named.chain(more).collect();
     let message = format!(
         "{} of {} did not take part ({})",
-        some(group.lost.len(), "rank"),
+        some(lost, "rank"),
         group.size,
         named.join("; ")
     );

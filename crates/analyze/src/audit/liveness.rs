@@ -5,8 +5,8 @@ use super::example::{SECOND, blocks, placed, set, sound, writing};
 use super::rule::{alone, together};
 use super::set::{Experiment, Located};
 use record::{
-    FileSystem, IoLimit, Limit, Operations, PaceAccount, Record, Stoppage, TargetFact, Transport,
-    Verification, WorkerAccount,
+    FileSystem, IoLimit, Limit, Operations, PaceAccount, Record, Status, Stoppage, TargetFact,
+    Transport, Verification, WorkerAccount,
 };
 use std::collections::BTreeSet;
 
@@ -35,7 +35,8 @@ fn device(one: &mut Record) -> &mut record::BlockDevice {
 }
 
 /// Rules of one record, each with what one host must have for it.
-const FAULTS: [(&str, Fault); 33] = [
+const FAULTS: [(&str, Fault); 34] = [
+    ("not_ended", |one| one.outcome.status = Status::Incomplete),
     ("generator_stopped", |one| {
         one.stops = vec![Stoppage {
             start_ns: SECOND,

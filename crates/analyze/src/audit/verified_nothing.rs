@@ -28,8 +28,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .as_ref()
         .map_or(0, |verification| verification.operations);
     let asked = Effective::of(record).is_on("verify") || record.verification.is_some();
-    // Other tools verify without an account of it.
-    let unknown = record.source.is_some() && record.verification.is_none();
+    // Other tools verify without an account of it, and what a run keeps while it goes on has none.
+    let is_kept = record.outcome.status == Status::Incomplete && record.workers.is_empty();
+    let unknown = (record.source.is_some() || is_kept) && record.verification.is_none();
     if !asked || checked > 0 || unknown || record.kind == super::CLAIM {
         return Vec::new();
     }
@@ -95,6 +96,16 @@ mod tests {
             ..sound()
         };
         set(&mut record, "verify", "true");
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn what_was_kept_of_a_run_that_goes_on_does_not_say_what_was_checked() {
+        let mut record = sound();
+        set(&mut record, "verify", "true");
+        record.outcome.status = Status::Incomplete;
+        assert_eq!(check(&record).len(), 1);
+        record.workers.clear();
         assert_eq!(check(&record), []);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, PaceAccount,
-    Residency, Span, Status, Verification,
+    Record, Residency, Span, Status, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,10 +107,15 @@ impl Span {
 }
 
 impl PaceAccount {
-    /// The pace of all hosts together; what one of them was not asked for, all were not.
-    pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Self>) -> Option<Self> {
+    /// The pace of all hosts together; what one of them was not asked for, all were not, and of
+    /// hosts of which one does not say its pace nothing is known.
+    pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Record>) -> Option<Self> {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-        parts.cloned().reduce(|all, part| Self {
+        // Who measured nothing kept no pace, and no other host had to keep it instead.
+        let measured = parts.filter(|part| part.elapsed_ns > 0 || part.pace.is_some());
+        let paces: Option<Vec<&Self>> = measured.map(|part| part.pace.as_ref()).collect();
+        let parts = paces?;
+        parts.into_iter().cloned().reduce(|all, part| Self {
             asked_per_second: plus(all.asked_per_second, part.asked_per_second),
             asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
             achieved_per_second: all.achieved_per_second + part.achieved_per_second,

@@ -9,8 +9,8 @@ use units::{Nanos, Rate};
 pub(super) fn hosts(page: &mut Page, record: &Record) {
     let hosts = record.by_host();
     let slow = analyze::slow_hosts(record);
-    if let Some(ranks) = record.group.as_ref().map(ranks) {
-        page.fact("ranks", &ranks);
+    if let Some(group) = &record.group {
+        page.fact("ranks", &ranks(group, record.lost_ranks()));
     }
     for (own, number) in hosts.iter().zip(0..).filter(|_| hosts.len() > 1) {
         let (host, all) = (own.generator(), own.operations.together());
@@ -33,8 +33,8 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
 }
 
 /// How the ranks of a group began, and which of them are missing.
-fn ranks(group: &GroupAccount) -> String {
-    let there = u64::from(group.size).saturating_sub(group.lost.len() as u64);
+fn ranks(group: &GroupAccount, lost: usize) -> String {
+    let there = (group.size as usize).saturating_sub(lost);
     let skew = group.skew_ns.map_or_else(String::new, |skew| {
         format!(", begun within {} of each other", Nanos(skew))
     });
