@@ -17,6 +17,7 @@ mod poll;
 mod process;
 mod rename;
 mod signals;
+mod socket;
 mod terminal;
 mod vigil;
 mod write_back;
@@ -46,6 +47,7 @@ pub use process::{
 };
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor};
+pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};
 pub use vigil::{Standstill, Vigil};
 pub use write_back::begin_write_back;

@@ -1,21 +1,17 @@
 //! Sockets of the file system: whose they are, and that none is left.
 
-use rustix::event::{Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sys::{connect_at_once, connect_patiently, patiently};
 
 /// How long another server may take to begin in the same directory, and one that has more callers
 /// than it can take to take one more.
-const PATIENCE_NS: u64 = if cfg!(test) {
-    50_000_000
-} else {
-    5_000_000_000
-};
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -57,38 +53,9 @@ impl Drop for OwnSocket {
     }
 }
 
-/// Connects, or says at once why it cannot: a server whose queue of callers is full would block.
-fn call(path: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    let stream = UnixStream::from(socket);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
-}
-
 /// Connects to a server that may have more callers than it can take at the moment.
 pub(crate) fn reach(path: &Path) -> io::Result<UnixStream> {
-    patiently(|| call(path))
-}
-
-/// Tries again for a while what would block.
-fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    const MOMENT: Timespec = Timespec {
-        tv_sec: 0,
-        tv_nsec: 20_000_000,
-    };
-    let end = sys::monotonic_ns().saturating_add(PATIENCE_NS);
-    loop {
-        match attempt() {
-            Err(error)
-                if error.kind() == io::ErrorKind::WouldBlock && sys::monotonic_ns() < end =>
-            {
-                let _nothing_is_waited_for_but_time = poll(&mut [], Some(&MOMENT));
-            }
-            done => return done,
-        }
-    }
+    connect_patiently(path, PATIENCE)
 }
 
 /// Makes a socket, in the place of one whose server is dead.
@@ -103,7 +70,7 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError
     let parent = parent.unwrap_or(Path::new("."));
     let directory = File::open(parent).map_err(wrong)?;
     // Two servers that begin at once do not take each other's for dead.
-    let locked = patiently(|| {
+    let locked = patiently(PATIENCE, || {
         flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from)
     });
     match locked {
@@ -116,7 +83,7 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError
         Ok(facts) if !facts.file_type().is_socket() => {
             return Err(SocketError::NoSocket(path.to_owned()));
         }
-        Ok(_) => match call(path) {
+        Ok(_) => match connect_at_once(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path).map_err(wrong)?;
             }
@@ -143,17 +110,10 @@ mod tests {
     fn a_server_with_a_full_queue_is_alive_and_is_not_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        let socket = socket_with(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap();
-        rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        rustix::net::listen(&socket, 0).unwrap();
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
         let mut callers = Vec::new();
-        while let Ok(caller) = call(&path) {
+        while let Ok(caller) = connect_at_once(&path) {
             callers.push(caller);
         }
         assert!(matches!(bind(&path), Err(SocketError::InUse(_))));

@@ -27,7 +27,7 @@ impl Socket {
     fn connect(address: &Address, patience: Duration) -> io::Result<Self> {
         match address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
+                let stream = sys::connect_patiently(path, patience)?;
                 stream.set_read_timeout(Some(patience))?;
                 stream.set_write_timeout(Some(patience))?;
                 Ok(Self::Unix(stream))
