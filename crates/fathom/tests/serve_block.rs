@@ -141,6 +141,25 @@ fn both_sides(spec: &str) -> (serde_json::Value, serde_json::Value) {
 }
 
 #[test]
+fn nothing_is_cut_off_the_file_of_a_running_device_unless_it_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (control, file) = (path("control"), path("disk"));
+    let served = Served::start(&["--file", &file, "--size", "4m", "--control", &control]);
+    let length = || std::fs::metadata(&file).unwrap().len();
+    let refused = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "block", "--control", &control])
+        .args(["--tell", "resize 1m"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(length(), 4 << 20);
+    assert!(tell(&control, "resize 1m discard").contains("1048576 bytes"));
+    assert_eq!(length(), 1 << 20);
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
 fn client_device_and_log_count_the_same() {
     let (client, device) = both_sides("latency=mix:90%:100us:10%:1ms,read.errors=nth:50:EIO");
     assert_eq!(device["effective"]["done failed"], "10");

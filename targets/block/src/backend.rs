@@ -34,6 +34,12 @@ pub trait BlockBackend: Send + Sync {
     /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.
     fn allocated(&self, offset: u64, end: u64) -> (u64, bool);
 
+    /// Whether its bytes are kept where they outlive the server: what is cut off there is gone for
+    /// everybody.
+    fn is_kept(&self) -> bool {
+        false
+    }
+
     /// Gives the device another size.
     fn resize(&self, bytes: u64) -> DeviceResult;
 

@@ -5,12 +5,13 @@
 //! | `misbehave MODELS`, `misbehave none` | does that to requests from now on |
 //! | `release` | lets requests that hang end |
 //! | `crash CHOICE` | loses the power |
-//! | `resize BYTES` | gives the device another size |
+//! | `resize BYTES` | gives the device another size, but cuts nothing off a file |
+//! | `resize BYTES discard` | also where bytes of a file are lost |
 //! | `seen` | says what it saw, as JSON |
 //!
 //! An answer begins with `ok` or with `error`.
 
-use crate::device::ServedDevice;
+use crate::device::{Loss, ServedDevice};
 use crate::setting::VOCABULARY;
 use crate::socket::{OwnSocket, SocketError, bind, reach};
 use misbehave::{Histograms, Misbehaviour};
@@ -184,13 +185,18 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
         }
         "crash" => device.crash(rest.trim()),
         "resize" => {
-            let Bytes(bytes) = Bytes::parse(rest).map_err(|error| error.to_string())?;
-            device.resize(bytes)?;
+            let (size, loss) = match rest.trim().rsplit_once(' ') {
+                Some((size, "discard")) => (size, Loss::Permitted),
+                Some(_) | None => (rest, Loss::Refused),
+            };
+            let Bytes(bytes) = Bytes::parse(size).map_err(|error| error.to_string())?;
+            device.resize(bytes, loss)?;
             Ok(format!("{} bytes", device.size()))
         }
         "seen" if rest.is_empty() => Ok(device.seen()),
         _ => Err(
-            "there are misbehave MODELS, release, crash CHOICE, resize BYTES and seen".to_owned(),
+            "there are misbehave MODELS, release, crash CHOICE, resize BYTES [discard] and seen"
+                .to_owned(),
         ),
     }
 }
@@ -198,6 +204,8 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::FileBackend;
+    use crate::device::Geometry;
     use crate::testing::memory;
     use std::net::Shutdown;
 
@@ -227,6 +235,32 @@ mod tests {
             answered(&vec![b'x'; 64 << 10]),
             "error a line has at most 64 KiB\n"
         );
+    }
+
+    #[test]
+    fn nothing_is_cut_off_a_file_unless_it_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("disk");
+        let file = FileBackend::open(&path, Some(1 << 20), false).unwrap();
+        let geometry = Geometry {
+            block: 512,
+            read_only: false,
+        };
+        let device = ServedDevice::new(Box::new(file), geometry);
+        let told = |line: &str| obey(&device, line, |_| Err("none".to_owned()));
+        let length = || std::fs::metadata(&path).unwrap().len();
+        let refused = told("resize 4k").unwrap_err();
+        assert!(refused.contains("last 1020 KiB of the file"), "{refused}");
+        assert!(refused.contains("`resize 4096 discard`"), "{refused}");
+        assert_eq!((device.size(), length()), (1 << 20, 1 << 20));
+        assert_eq!(told("resize 2m").unwrap(), "2097152 bytes");
+        assert_eq!(told("resize 2m").unwrap(), "2097152 bytes");
+        assert_eq!(told("resize 4096 discard").unwrap(), "4096 bytes");
+        assert_eq!(length(), 4096);
+        assert!(told("resize 4k discarded").is_err() && told("resize discard").is_err());
+        // What is in memory alone is nobody else's.
+        let device = memory(1 << 20);
+        assert!(obey(&device, "resize 4k", |_| Err("none".to_owned())).is_ok());
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub struct Geometry {
 /// Tells whoever keeps the size of a device that it has another.
 pub type SizeKeeper = Box<dyn Fn(u64) -> Result<(), String> + Send + Sync>;
 
+/// Whether bytes that outlive the server may be cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    Refused,
+    Permitted,
+}
+
 /// One device. Each queue or connection has a [`Lane`] to it.
 pub struct ServedDevice {
     backend: Box<dyn BlockBackend>,
@@ -178,13 +185,21 @@ impl ServedDevice {
     /// Gives the device another size, which those who connect from now on see.
     ///
     /// # Errors
-    /// No multiple of the block, no memory, a device that cannot, or a kernel that cannot.
-    pub fn resize(&self, bytes: u64) -> Result<(), String> {
+    /// No multiple of the block, no memory, a device that cannot, or a kernel that cannot; and bytes
+    /// that would be cut off a file without a word that they may be.
+    pub(crate) fn resize(&self, bytes: u64, loss: Loss) -> Result<(), String> {
         let said = |error: Errno| format!("{}: {error:?}", Bytes(bytes));
         if bytes == 0 || !bytes.is_multiple_of(u64::from(self.geometry.block)) {
             return Err(said(Errno::EINVAL));
         }
         let before = self.size();
+        if bytes < before && loss == Loss::Refused && self.backend.is_kept() {
+            return Err(format!(
+                "{}: the last {} of the file would be gone for good; `resize {bytes} discard` says that they may be",
+                Bytes(bytes),
+                Bytes(before - bytes)
+            ));
+        }
         let keep = |bytes| match &self.size_keeper {
             Some(keeper) => keeper(bytes),
             None => Ok(()),

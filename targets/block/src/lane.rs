@@ -433,7 +433,9 @@ mod tests {
                     }
                 },
                 Step::Resize(bytes) => {
-                    device.resize(bytes).unwrap();
+                    device
+                        .resize(bytes, crate::device::Loss::Permitted)
+                        .unwrap();
                     model.resize(usize::try_from(bytes).unwrap(), 0);
                 }
                 Step::Flush => {

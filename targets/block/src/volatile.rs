@@ -222,6 +222,10 @@ impl BlockBackend for VolatileBackend {
         }
     }
 
+    fn is_kept(&self) -> bool {
+        self.backend.is_kept()
+    }
+
     /// Not while something is unstable: what is undone must have its place. A journal is of one size.
     fn resize(&self, bytes: u64) -> DeviceResult {
         if held(&self.cache).journal.is_some() {

@@ -159,6 +159,10 @@ impl BlockBackend for FileBackend {
         allocated(&self.file, offset, end)
     }
 
+    fn is_kept(&self) -> bool {
+        !self.is_device
+    }
+
     fn resize(&self, bytes: u64) -> DeviceResult {
         if self.is_device {
             return Err(Errno::EOPNOTSUPP);
