@@ -234,7 +234,7 @@ impl Front {
     }
 
     /// Changes what is done to requests, for who shows the secret of an admin. Other requests are
-    /// given back.
+    /// given back; an order without a secret is refused as such, whatever else it shows.
     async fn ordered(
         &self,
         request: Request<Option<Inbound>>,
@@ -243,10 +243,10 @@ impl Front {
         let shown = request.headers().get(header::AUTHORIZATION);
         let secret = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let is_order = request.method() == Method::POST && request.uri().path() == ORDERS;
-        let Some(secret) = secret.filter(|_| is_order) else {
+        if !is_order {
             return Err(Box::new(request));
-        };
-        if !self.pages.about.is_admin_secret(secret) {
+        }
+        if !secret.is_some_and(|secret| self.pages.about.is_admin_secret(secret)) {
             return Ok(refusal(s3_error!(AccessDenied, "Access Denied")));
         }
         let page = self.pages.ordered(request.into_body(), number).await;

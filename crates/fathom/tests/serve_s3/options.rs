@@ -363,6 +363,9 @@ fn a_server_that_runs_is_told_to_misbehave_by_an_admin_alone() {
         server.client().try_send(&order).unwrap()
     };
     assert_eq!(order("another", "errors=100%:507").status, 403);
+    let bare = || Request::new("POST", "/fathom/misbehave").body("errors=100%:507");
+    assert_eq!(server.client().try_send(&bare()).unwrap().status, 403);
+    assert_eq!(client.send(bare()).status, 403, "a signature is no secret");
     let told = order(SECRET, "get.errors=100%:507");
     assert_eq!(told.status, 200);
     assert!(told.text().starts_with("generation 1 from request "));
