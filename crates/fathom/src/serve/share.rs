@@ -19,7 +19,8 @@ const AFTER_HELP: &str = "\
 Secret: PS_SHARED_SECRET, or --secret-file; who knows it may do everything. PS_BEHIND_PROXY is --behind-proxy
 
 Layouts: file-per-share keeps each upload in a SQLite file of its own in FILE.shares and their index in FILE; one-database
-keeps all in FILE. A database keeps the layout and the page size that it was made with
+keeps all in FILE. A database keeps the layout and the page size that it was made with; where each upload is a file, the pages
+of those that are there stay, and --page-size is of those that come
 
 Pages: / for people; /fathom/health for all; /fathom/metrics, /fathom/profile and /fathom/seen (what was done, by kind, as
 JSON) for who is logged in or sends `Authorization: Bearer SECRET`; POST /fathom/misbehave with that header and a SPEC of --misbehave, or
