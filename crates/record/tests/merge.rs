@@ -328,6 +328,18 @@ fn error() -> ErrorCount {
 
 /// What one host says, with something in every field that a record of ours has. A field that is
 /// added to a record must be added here, and is then held by the test of liveness.
+fn stonewall() -> StonewallAccount {
+    StonewallAccount {
+        at_ns: 1,
+        operations: 2,
+        bytes: 3,
+        fewest: 4,
+        most: 5,
+        wear_out_ns: Some(6),
+        cut: 7,
+    }
+}
+
 fn part(id: &str) -> Record {
     let text = |text: &str| BTreeMap::from([("threads".to_owned(), text.to_owned())]);
     let span = Span {
@@ -372,15 +384,7 @@ fn part(id: &str) -> Record {
             elapsed_ns: 2,
             reason: "missing".into(),
         }),
-        stonewall: Some(StonewallAccount {
-            at_ns: 1,
-            operations: 2,
-            bytes: 3,
-            fewest: 4,
-            most: 5,
-            wear_out_ns: Some(6),
-            cut: 7,
-        }),
+        stonewall: Some(stonewall()),
         stops: vec![Stoppage {
             start_ns: 1,
             end_ns: 2,
