@@ -199,11 +199,14 @@ mod tests {
     /// What lies between ranks: to whom, by which tag, and what.
     type Wires = Rc<RefCell<Vec<(u32, u32, c_int, Box<[u8]>)>>>;
 
+    /// From whom a call under way takes, by which tag, and what it carries.
+    type Open = (Option<u32>, c_int, Option<Box<[u8]>>);
+
     /// A library in which everything has arrived as soon as it is sent.
     struct Near {
         rank: u32,
         wires: Wires,
-        open: Vec<(Option<u32>, c_int, Option<Box<[u8]>>)>,
+        open: Vec<Open>,
     }
 
     impl Calls for Near {
