@@ -185,6 +185,8 @@ fn several_candidates_are_one_family_with_a_control() {
             "file-size=8M",
             "--set",
             "total-bytes=8M",
+            "--order-seed",
+            "7",
         ];
         fathom(&[&common[..], more].concat())
     };

@@ -215,12 +215,12 @@ impl Ended {
             .stderr
             .strip_prefix("error: ")
             .unwrap_or_else(|| panic!("not an error: {}", self.stderr));
-        message
-            .split("\n\nUsage: ")
-            .next()
-            .unwrap_or_default()
-            .trim_end()
-            .to_owned()
+        let said = ["\n\nUsage: ", "\n\nFor more information"]
+            .iter()
+            .fold(message, |said, end| {
+                said.split(end).next().unwrap_or_default()
+            });
+        said.trim_end().to_owned()
     }
 
     /// The program ended by itself with this code and said nothing on standard error.
