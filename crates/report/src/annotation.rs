@@ -1,5 +1,6 @@
 //! What a job of continuous integration shows beside its log, in the form that GitHub reads: a line
-//! that begins with `::` is a command to its runner, and `##[` anywhere in a line is one too.
+//! that begins with `::` is a command to its runner, and `##[` anywhere in a line is one too, as
+//! `##vso[` is to that of Azure.
 
 use units::visible;
 
@@ -34,11 +35,11 @@ pub fn annotation(level: AnnotationLevel, title: &str, text: &str) -> String {
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let is_command = |line: &str| line.trim_start().starts_with("::");
-    if !text.contains("##[") && !text.lines().any(is_command) {
+    if !text.contains("##") && !text.lines().any(is_command) {
         return text.to_owned();
     }
     let inert = |line: &str| {
-        let line = line.replace("##[", "# #[");
+        let line = line.replace("##[", "# #[").replace("##vso[", "# #vso[");
         match is_command(&line) {
             true => line.replacen("::", ": :", 1),
             false => line,
@@ -93,6 +94,10 @@ mod tests {
         assert_eq!(
             without_commands("x\n  ::set-output name=a::b\n##[add-mask]c\n"),
             "x\n  : :set-output name=a::b\n# #[add-mask]c\n"
+        );
+        assert_eq!(
+            without_commands("arm ##vso[task.setvariable variable=x]B"),
+            "arm # #vso[task.setvariable variable=x]B"
         );
     }
 

@@ -159,7 +159,7 @@ fn tcp_uri(rest: &str, mut tls: Option<NbdTls>) -> Result<NbdUrl, &'static str> 
     if rest.contains('#') || (query.is_some() && tls.is_none()) {
         return Err("nbd:// takes no parameters");
     }
-    for parameter in query.iter().flat_map(|query| query.split('&')) {
+    for parameter in query.map(parameters).transpose()?.into_iter().flatten() {
         tls_parameter(parameter, tls.as_mut())?;
     }
     let (authority, export) = place.split_once('/').unwrap_or((place, ""));
@@ -178,7 +178,7 @@ fn unix_uri(rest: &str, mut tls: Option<NbdTls>) -> Result<NbdUrl, &'static str>
         .strip_prefix('/')
         .ok_or("nbd+unix:// names no host: write nbd+unix:///EXPORT?socket=PATH")?;
     let mut socket = None;
-    for parameter in query.split('&') {
+    for parameter in parameters(query)? {
         match parameter.split_once('=') {
             Some(("socket", path)) if socket.is_none() => socket = Some(unescape(path)?),
             Some(_) | None => tls_parameter(parameter, tls.as_mut())?,
@@ -192,6 +192,21 @@ fn unix_uri(rest: &str, mut tls: Option<NbdTls>) -> Result<NbdUrl, &'static str>
         tls,
         export: text(unescape(export)?)?,
     })
+}
+
+const PARAMETERS: &str = "its parameters are socket=PATH of a Unix socket, tls-certificates=DIR, tls-hostname=NAME and tls-verify-peer=0, each once";
+
+/// The parameters behind the question mark, none of them twice: the second would undo the first.
+fn parameters(query: &str) -> Result<impl Iterator<Item = &str>, &'static str> {
+    let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
+    let mut names = std::collections::BTreeSet::new();
+    match query
+        .split('&')
+        .all(|parameter| names.insert(name(parameter)))
+    {
+        true => Ok(query.split('&')),
+        false => Err(PARAMETERS),
+    }
 }
 
 /// Reads one parameter that only TLS has.
@@ -220,9 +235,7 @@ fn tls_parameter(parameter: &str, tls: Option<&mut NbdTls>) -> Result<(), &'stat
             return Err("keys that both sides know (PSK) are not supported; use certificates");
         }
         _ => {
-            return Err(
-                "its parameters are socket=PATH of a Unix socket, tls-certificates=DIR, tls-hostname=NAME and tls-verify-peer=0, each once",
-            );
+            return Err(PARAMETERS);
         }
     }
     Ok(())
@@ -433,6 +446,10 @@ mod tests {
             ("nbds://host/?tls-verify-peer=maybe", "0 or 1"),
             ("nbds://host/?tls-certificates=", "each once"),
             ("nbds://host/?socket=/s", "each once"),
+            (
+                "nbds://host/?tls-verify-peer=1&tls-verify-peer=0",
+                "each once",
+            ),
             ("nbds://host/?tls-hostname=a&tls-hostname=b", "each once"),
             ("nbds://host/?x", "no value"),
             ("nbd+unix:///?socket=/s&tls-hostname=a", "only parameter"),
@@ -449,7 +466,7 @@ mod tests {
             ("nbd+unix:///disk", "needs ?socket"),
             ("nbd+unix://host/disk?socket=/s", "names no host"),
             ("nbd+unix:///disk?socket=", "empty"),
-            ("nbd+unix:///disk?socket=/a&socket=/b", "only parameter"),
+            ("nbd+unix:///disk?socket=/a&socket=/b", "each once"),
             ("nbd:unix:", "empty"),
             ("nbd:host", "nbd:HOST:PORT"),
             ("nbd:host/x:99", "no host name"),

@@ -1,10 +1,11 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
 use super::order_aliased::is_unsaid;
-use super::{Arm, Experiment, Located, cells, names, repetitions};
+use super::{Arm, Experiment, Located, arm, cells, names, repetitions};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::UnsaidPlace;
+use std::collections::BTreeSet;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -78,14 +79,17 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     vec![RULE.about(record, severity(experiment), message, advice)]
 }
 
-/// The fewest blocks of an arm over all rows of a matrix of slots, where they are enough.
+/// The fewest blocks of an arm over all rows of a matrix of slots, where they are enough and no two
+/// slots took the same time to the nanosecond: one measurement under several names is one block.
 fn over_all_rows(experiment: &Experiment<'_>) -> Option<usize> {
     let is_matrix = experiment.slots.iter().all(|(_, r)| r.trial.is_some())
         && experiment.rows().len() > 1
         && experiment.arms().len() > 1;
     let of_arm = |(_, slots): &Arm<'_>| cells(slots).iter().map(|cell| repetitions(cell)).sum();
     let fewest: usize = experiment.arms().iter().map(of_arm).min()?;
-    (is_matrix && fewest >= FEWEST).then_some(fewest)
+    let times = experiment.slots.iter().map(|(_, r)| (arm(r), r.elapsed_ns));
+    let distinct: BTreeSet<_> = times.collect();
+    (is_matrix && fewest >= FEWEST && distinct.len() == experiment.slots.len()).then_some(fewest)
 }
 
 /// A plan of one arm asks for levels, which say themselves that they have no interval.
@@ -129,6 +133,7 @@ mod tests {
             let slot = |row: u32, arm: &str| {
                 let mut record = placed(sound(), arm, 0, row);
                 record.trial.as_mut().unwrap().row = format!("size={row}");
+                record.elapsed_ns += u64::from(row);
                 record
             };
             (0..rows)
@@ -142,6 +147,9 @@ mod tests {
         );
         assert_eq!(found[0].severity, Severity::Note);
         assert_eq!(run_on(check, &matrix(5))[0].severity, Severity::Invalid);
+        let mut doubled = matrix(6);
+        doubled[2].elapsed_ns = doubled[0].elapsed_ns;
+        assert_eq!(run_on(check, &doubled)[0].severity, Severity::Invalid);
     }
 
     #[test]

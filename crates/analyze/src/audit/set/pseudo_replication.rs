@@ -42,11 +42,12 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 fn copies(experiment: &Experiment<'_>) -> Option<Located> {
-    let mut starts: BTreeMap<(&str, &str, &str), Vec<Slot<'_>>> = BTreeMap::new();
+    // Whatever row a copy is said to be of.
+    let mut starts: BTreeMap<(&str, &str), Vec<Slot<'_>>> = BTreeMap::new();
     for slot in &experiment.slots {
         if !slot.1.id.is_empty() {
             starts
-                .entry((&slot.1.id, super::arm(slot.1), super::row(slot.1)))
+                .entry((&slot.1.id, super::arm(slot.1)))
                 .or_default()
                 .push(*slot);
         }
