@@ -293,9 +293,8 @@ pub fn seal_mark(
     write_mark(file, path, &sealed(None), probe)
 }
 
-/// Waits until a change of any sealed file shows.
+/// Waits until a change of any sealed file shows; its time may be a tick (10 ms) ahead of the clock.
 pub fn outwait_seals() {
-    // Since Linux 6.13 the time of a file may lie up to a tick (10 ms at most) ahead of this clock.
     let end = sys::clock::file_time() + SEALING + Duration::from_millis(10);
     // Each look waits for some ticks; a clock that is set back meanwhile is not waited for.
     let _in_vain_if_the_clock_was_set_back = (0..16).any(|_| sys::clock::outwait_file_time(end));
