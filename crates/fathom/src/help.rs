@@ -331,13 +331,22 @@ fn verb(command: Command, path: &str, is_brief: bool) -> Command {
         .map(ToString::to_string)
         .unwrap_or_default();
     let command = command.after_help(after(&text, is_brief, more));
+    each_below(command, path, |below, path| verb(below, path, is_brief))
+}
+
+/// Changes each verb below a command, which is told the words that lead to it.
+pub(crate) fn each_below(
+    command: Command,
+    path: &str,
+    change: impl Fn(Command, &str) -> Command,
+) -> Command {
     let below: Vec<String> = command
         .get_subcommands()
         .map(|below| below.get_name().to_owned())
         .collect();
     below.into_iter().fold(command, |command, name| {
         let path = format!("{path} {name}");
-        command.mut_subcommand(name, |below| verb(below, path.trim_start(), is_brief))
+        command.mut_subcommand(name, |below| change(below, path.trim_start()))
     })
 }
 

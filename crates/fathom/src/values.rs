@@ -24,14 +24,7 @@ fn of_verb(command: Command, path: &str) -> Command {
         values if values.is_empty() => arg,
         values => arg.value_parser(PossibleValuesParser::new(values)),
     });
-    let below: Vec<String> = command
-        .get_subcommands()
-        .map(|below| below.get_name().to_owned())
-        .collect();
-    below.into_iter().fold(command, |command, name| {
-        let path = format!("{path} {name}");
-        command.mut_subcommand(name, |below| of_verb(below, path.trim_start()))
-    })
+    crate::help::each_below(command, path, of_verb)
 }
 
 /// The values of an argument; empty: it takes others than these as well, or says them itself.
