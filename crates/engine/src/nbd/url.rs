@@ -198,12 +198,9 @@ const PARAMETERS: &str = "its parameters are socket=PATH of a Unix socket, tls-c
 
 /// The parameters behind the question mark, none of them twice: the second would undo the first.
 fn parameters(query: &str) -> Result<impl Iterator<Item = &str>, &'static str> {
-    let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
     let mut names = std::collections::BTreeSet::new();
-    match query
-        .split('&')
-        .all(|parameter| names.insert(name(parameter)))
-    {
+    let mut all = query.split('&');
+    match all.all(|parameter| names.insert(parameter.split('=').next())) {
         true => Ok(query.split('&')),
         false => Err(PARAMETERS),
     }
