@@ -149,7 +149,11 @@ fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
             let content = match answer.status {
                 200 => Some(answer.body),
                 404 => None,
-                _ => panic!("{key}: {} {}", answer.status, answer.text()),
+                // Found to be damaged, and said: such an object is lost, and not read as another.
+                status => {
+                    wrong.push(format!("{key}: {status} {}", answer.text()));
+                    continue;
+                }
             };
             let name = key.strip_prefix("/bucket/").unwrap();
             if listed.iter().any(|listed| listed == name) != content.is_some() {
@@ -199,7 +203,7 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
             let content = match answer.status {
                 200 => Some(answer.body),
                 404 => None,
-                _ => panic!("{id}: {} {}", answer.status, answer.text()),
+                status => return Some(format!("{id}: {status} {}", answer.text())),
             };
             history.wrong(id, until, content.as_deref())
         });
