@@ -306,7 +306,7 @@ impl Output {
                         ..self.fio_options.clone()
                     },
                 );
-                serde_json::to_string_pretty(&document)?
+                report::json_without_commands(&serde_json::to_string_pretty(&document)?)
             }
             Format::FioTerse => report::fio_terse(records, &self.fio_options),
             Format::Csv => report::csv(records),

@@ -18,6 +18,7 @@ mod join;
 mod live;
 mod load;
 mod lost;
+mod machine;
 mod measurements;
 mod merge;
 mod plan;
@@ -49,6 +50,7 @@ pub use load::{
     SigningCost, StepResult,
 };
 pub use lost::{LostCell, LostCells};
+pub use machine::{by_machine, by_nearest_device, devices_of_machine, nearest_of_all};
 pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
 pub use plan::hash_of;

@@ -48,6 +48,14 @@ pub fn without_commands(text: &str) -> String {
     text.split('\n').map(inert).collect::<Vec<_>>().join("\n")
 }
 
+/// JSON of the same data in which no text is a command: `##` stands within texts alone, where it has
+/// an escape, and no line begins with `::`, as a text begins with a quotation mark and has no line
+/// breaks.
+#[must_use]
+pub fn json_without_commands(json: &str) -> String {
+    json.replace("##", "\\u0023\\u0023")
+}
+
 fn escaped(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")

@@ -89,7 +89,8 @@ pub fn audit_json(account: &AuditAccount<'_>) -> String {
         })
     };
     let entries: Vec<Value> = account.found.iter().map(entry).collect();
-    serde_json::to_string_pretty(&entries).expect("the value was made of JSON") + "\n"
+    let text = serde_json::to_string_pretty(&entries).expect("the value was made of JSON");
+    crate::json_without_commands(&text) + "\n"
 }
 
 /// The findings as a Markdown document, one item a rule; names are escaped, so that none becomes

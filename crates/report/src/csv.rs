@@ -153,6 +153,7 @@ fn decimal(value: Option<f64>) -> String {
 
 /// Adds one line; cells are quoted where they must be, and characters that change the look of other
 /// text, but for line breaks, are escaped as Rust writes them: tables are also read on terminals.
+/// What the runner of a job would obey is written as in text for people, for want of an escape.
 pub(crate) fn push_row(out: &mut String, cells: &[String]) {
     for (position, cell) in cells.iter().enumerate() {
         if position > 0 {
@@ -176,7 +177,8 @@ fn escaped(cell: &str) -> String {
         c if units::disturbs(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
-    cell.chars().map(escape).collect()
+    let escaped: String = cell.chars().map(escape).collect();
+    crate::without_commands(&escaped)
 }
 
 #[cfg(test)]
@@ -262,6 +264,17 @@ mod tests {
         };
         let rows = parse(&csv(&[record]));
         assert_eq!(rows[1][0], "=n\\u{1b}[2J\\u{202e}\\r\n\tend");
+    }
+
+    #[test]
+    fn no_name_in_a_table_is_a_command_to_the_runner_of_a_job() {
+        let record = Record {
+            name: "::error::x\n::add-mask::y##[z".into(),
+            ..example::oltp()
+        };
+        let text = csv(&[record]);
+        assert_eq!(crate::without_commands(&text), text);
+        assert_eq!(parse(&text)[1][0], ": :error::x\n: :add-mask::y# #[z");
     }
 
     #[test]

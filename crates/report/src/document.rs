@@ -13,6 +13,7 @@ use stats::Verdict;
 
 mod answer;
 mod arrivals;
+mod belief;
 mod bounds;
 mod card;
 mod distributions;

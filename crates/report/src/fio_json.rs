@@ -207,7 +207,7 @@ fn depths(generator: &LoopAccount) -> Map<String, Value> {
 }
 
 /// One entry a device over all groups. The records of a group saw the same device at the same time,
-/// so the longest speaks for all.
+/// so the longest speaks for all, as one does of the ranks of one machine.
 fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     let mut longest: BTreeMap<usize, &Record> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
@@ -218,7 +218,8 @@ fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     }
     let mut sums: Vec<(DeviceAccount, u64)> = Vec::new();
     for record in longest.values() {
-        for device in record.generators().flat_map(|host| &host.devices) {
+        let machines = record::by_machine(record.generators(), |host| host);
+        for (_, device) in machines.into_iter().flat_map(record::devices_of_machine) {
             match sums.iter_mut().find(|(sum, _)| sum.name == device.name) {
                 Some((sum, counted_over_ns)) => {
                     *counted_over_ns += record.counted_over_ns();

@@ -1,5 +1,6 @@
 //! Records as JSON for people and scripts: the stored form, indented.
 
+use crate::json_without_commands;
 use record::Record;
 use serde_json::{Map, Value, json};
 
@@ -10,9 +11,9 @@ pub fn json(records: &[Record]) -> String {
         [only] => serde_json::to_string_pretty(only),
         several => serde_json::to_string_pretty(several),
     };
-    text.expect(
+    json_without_commands(&text.expect(
         "a record holds numbers, texts, lists and maps with text keys, all of which JSON has",
-    )
+    ))
 }
 
 /// The latency histograms alone: `{NAME: {KIND: {"latency": …, "service": …}}}`, buckets as in a
@@ -38,7 +39,7 @@ pub fn histograms_json(records: &[Record]) -> String {
         };
         out.insert(name, Value::Object(kinds));
     }
-    Value::Object(out).to_string()
+    json_without_commands(&Value::Object(out).to_string())
 }
 
 #[cfg(test)]
@@ -53,6 +54,24 @@ mod tests {
             serde_json::from_str::<Record>(&json(std::slice::from_ref(&record))).unwrap(),
             record
         );
+    }
+
+    #[test]
+    fn no_name_is_a_command_to_the_runner_of_a_job_and_all_read_back() {
+        for name in [
+            "##[add-mask]x",
+            "###[x",
+            "\\##vso[task.x]",
+            "\n::error::x",
+            "##",
+        ] {
+            let mut record = example::oltp();
+            record.name = name.into();
+            let text = json(std::slice::from_ref(&record));
+            assert_eq!(crate::without_commands(&text), text, "{text}");
+            assert!(!text.contains("##"), "{text}");
+            assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod terminal;
 mod verdicts;
 mod words;
 
-pub use annotation::{AnnotationLevel, annotation, without_commands};
+pub use annotation::{AnnotationLevel, annotation, json_without_commands, without_commands};
 pub use audit::{
     AuditAccount, audit_annotations, audit_json, audit_junit, audit_markdown, is_audit,
 };

@@ -130,6 +130,23 @@ mod tests {
     }
 
     #[test]
+    fn what_has_a_verdict_is_no_single_observation() {
+        let mut study = golden();
+        study.findings.clear();
+        let cells = study.rows.iter_mut().flat_map(|row| &mut row.cells);
+        for figure in cells.flatten().flat_map(|cell| &mut cell.figures) {
+            figure.bounds = None;
+        }
+        let judged = study_markdown(&study);
+        assert!(judged.contains("\nNothing that the audit looks at speaks against it."));
+        study.overall.fill_with(|| None);
+        for row in &mut study.rows {
+            row.comparisons.fill_with(|| None);
+        }
+        assert!(study_markdown(&study).contains("\nAs single observations: "));
+    }
+
+    #[test]
     fn an_experiment_as_markdown() {
         insta::assert_snapshot!(study_markdown(&golden()), @r##"
         <!-- fathom report -->

@@ -10,6 +10,7 @@ use analyze::Finding;
 use record::Record;
 
 mod accounts;
+mod below;
 mod colour;
 mod heat;
 mod histogram;
@@ -170,6 +171,42 @@ mod tests {
         device        nvme0n1 on b: read 55.1 MiB (100.1% of ours), wrote 29.8 MiB (100.9% of ours), 16
                       flushes, busy 86%
         ");
+    }
+
+    #[test]
+    fn what_ranks_of_one_machine_share_is_told_once() {
+        let text = |boot: fn(u32) -> u32| {
+            let parts = (0..4).map(|rank| {
+                let mut record = example::oltp();
+                record.id = rank.to_string();
+                let host = record.generator_mut();
+                host.rank = Some(rank);
+                host.environment.system.boot_id = Some(boot(rank).to_string());
+                host.environment.system.hostname = Some(format!("vm{}", boot(rank)));
+                record
+            });
+            let record = Record::merge_all(parts).unwrap();
+            terminal(&record, &[], &TerminalOptions::default())
+        };
+        let one = text(|_| 0);
+        assert!(
+            one.contains("1.67 of 2 CPUs") || one.contains("1.68 of 2 CPUs"),
+            "{one}"
+        );
+        assert_eq!(
+            one.matches("device        nvme0n1: read 55.1 MiB").count(),
+            1,
+            "{one}"
+        );
+        assert_eq!(one.matches("machine busy").count(), 1, "{one}");
+        assert!(one.contains("vm0: 4 ranks; machine busy"), "{one}");
+        let two = text(|rank| rank / 2);
+        assert!(two.contains(" of 4 CPUs"), "{two}");
+        assert_eq!(
+            two.matches("device        nvme0n1 on vm").count(),
+            2,
+            "{two}"
+        );
     }
 
     #[test]

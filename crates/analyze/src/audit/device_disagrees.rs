@@ -5,7 +5,7 @@ use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
-use record::Record;
+use record::{DeviceAccount, Record, by_nearest_device, nearest_of_all};
 use units::Bytes;
 
 /// Its text and what finds it.
@@ -17,26 +17,29 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 Direct I/O is counted twice: by the run, and by the kernel for the block device under
 the target (devices[0].read_bytes and written_bytes). A ratio outside 0.9 to 1.1 is
-found beyond 1 MiB of slack; jobs that ran together are compared as their sum. Invalid
-if the device saw less, a warning if it saw more. If the application says 324 MiB/s and
+found beyond 1 MiB of slack; jobs that ran together, and ranks of one machine, are
+compared as their sum. Invalid if the device saw less, a warning if it saw more. If the application says 324 MiB/s and
 the device 32, a layer between them answered: a cache, a compressing file system, a hole
 in a sparse file. If the device saw more, another process used it, or a layer amplifies.
 What to do: for less, name the layer that you want to measure and measure it directly.
 For more, stop other work on the device, or report the amplification as the result.",
-    checks: &[Check::OfHost(check), Check::OnHost(of_sessions)],
+    checks: &[Check::OfMachine(check), Check::OnHost(of_sessions)],
 };
 
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// File system metadata and other processes move this much in any run.
 const SLACK: u64 = 1 << 20;
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
-    if record.companions.is_empty() {
-        disagreements(&[record])
-    } else {
-        // The device counted for all of them; which share is whose, nobody knows.
-        Vec::new()
-    }
+fn check(ranks: &[&Record]) -> Vec<Finding> {
+    let shared = by_nearest_device(ranks.iter().copied(), |rank| rank.generator());
+    let found = shared.into_iter().flat_map(|sharing| {
+        let hosts: Vec<_> = sharing.iter().map(|rank| rank.generator()).collect();
+        let is_alone = sharing.iter().all(|rank| rank.companions.is_empty());
+        // The device counted for all companions; which share is whose, nobody knows.
+        let device = nearest_of_all(&hosts).filter(|_| is_alone);
+        device.map_or_else(Vec::new, |device| disagreements(&sharing, device))
+    });
+    found.collect()
 }
 
 /// Records of one session, each under its first record: what they did together on one device.
@@ -53,7 +56,8 @@ fn of_sessions(experiment: &Experiment<'_>) -> Vec<Located> {
         let is_first = on_one_device.iter().all(|(other, _)| other > index);
         let all = on_one_device.iter().map(|(_, other)| *other);
         let all: Vec<&Record> = std::iter::once(*record).chain(all).collect();
-        is_first.then(|| disagreements(&all))
+        let device = record.generator().nearest_device().filter(|_| is_first);
+        device.map(|device| disagreements(&all, device))
     });
     let finding = |finding| Located {
         record: None,
@@ -73,13 +77,7 @@ fn name(record: &Record) -> Option<&str> {
 
 /// What records that shared a device did, beside what it counted for all of them. Nothing can be
 /// said where one of them left bytes in the page cache or warmed up longer than the others.
-fn disagreements(session: &[&Record]) -> Vec<Finding> {
-    let Some(device) = session
-        .first()
-        .and_then(|record| record.generator().devices.first())
-    else {
-        return Vec::new();
-    };
+fn disagreements(session: &[&Record], device: &DeviceAccount) -> Vec<Finding> {
     let warmup = |record: &&Record| record.effective.get("warmup").cloned();
     let comparable = session.iter().all(|record| {
         let effective = Effective::of(record);
@@ -124,8 +122,37 @@ fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{only, set, sound};
+    use super::super::example::{group_of, only, set, sound};
     use super::*;
+
+    fn check(record: &Record) -> Vec<Finding> {
+        super::check(&[record])
+    }
+
+    #[test]
+    fn ranks_of_one_machine_are_compared_as_their_sum() {
+        let found = |boot: fn(u32) -> String| -> Vec<String> {
+            let all = group_of(4, |rank, part| {
+                let host = part.generator_mut();
+                host.environment.system.boot_id = Some(boot(rank));
+                host.devices[0].read_bytes *= 4;
+            });
+            let found = crate::self_check(&all).into_iter();
+            let device = found.filter(|f| f.rule == RULE.id || f.rule == "foreign_io");
+            device.map(|finding| finding.message).collect()
+        };
+        assert_eq!(found(|_| "one".into()), [""; 0]);
+        assert_eq!(
+            found(|rank| rank.to_string()),
+            [
+                "on node0 (rank 0), node1 (rank 1), node2 (rank 2), node3 (rank 3): direct reads: 391 MiB here, 1.53 GiB at nvme0n1 (400%)"
+            ]
+        );
+        assert_eq!(
+            found(|rank| (rank / 2).to_string()),
+            ["on node0, node2: direct reads: 781 MiB here, 1.53 GiB at nvme0n1 (200%)"]
+        );
+    }
 
     #[test]
     fn reads_that_the_device_did_not_see_invalidate() {

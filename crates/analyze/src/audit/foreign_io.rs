@@ -3,7 +3,7 @@
 use super::{counted, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
-use record::{BlockDevice, Record, StorageLayer, Transport};
+use record::{BlockDevice, Record, StorageLayer, Transport, by_nearest_device, nearest_of_all};
 use units::Bytes;
 
 /// Its text and what finds it.
@@ -14,12 +14,12 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "Others used the device",
     text: "\
 Bytes of the device against those of this run (direct) or of this process (buffered
-reads): above 5 %, and above 4 MiB. Arrays that resync or check themselves
+reads), of all ranks of a machine together: above 5 %, and above 4 MiB. Arrays that resync or check themselves
 (raid_activity); for records from elsewhere also arrays of which nobody wrote it down.
 What others take, the run lacks, and they take it at times of their own. An array that
 checks itself reads at 100 MB/s from each of its disks, and moves their heads.
 What to do: stop other work, wait until arrays are idle and trims are done, and repeat.",
-    checks: &[Check::OfHost(check)],
+    checks: &[Check::OfHost(arrays), Check::OfMachine(others)],
 };
 
 const MOST_SHARE: f64 = 0.05;
@@ -30,9 +30,8 @@ const SLACK: u64 = 4 << 20;
 const ADVICE: &str =
     "stop other work on the device, wait until arrays are idle and trims are done, and repeat";
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let effective = Effective::of(record);
-    if !effective.uses_local_storage() {
+fn arrays(record: &Record) -> Vec<Finding> {
+    if !Effective::of(record).uses_local_storage() {
         return Vec::new();
     }
     let array = record
@@ -41,41 +40,53 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .storage
         .as_ref()
         .and_then(|storage| busy_array(storage, record.source.is_some()));
-    array
-        .into_iter()
-        .chain(others(record, effective))
+    let found = array.map(|message| RULE.finding(Severity::Warning, message, ADVICE));
+    found.into_iter().collect()
+}
+
+fn others(ranks: &[&Record]) -> Vec<Finding> {
+    let shared = by_nearest_device(ranks.iter().copied(), |rank| rank.generator());
+    let found = shared.into_iter().filter_map(|sharing| of_others(&sharing));
+    found
         .map(|message| RULE.finding(Severity::Warning, message, ADVICE))
         .collect()
 }
 
-/// Bytes at the device that are not this process's.
-fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
-    let device = record.generator().devices.first()?;
-    if !record.companions.is_empty() {
-        // Whose bytes they are is told of all that ran together, by the rule `device_disagrees`.
+/// Bytes at a device that are not of those who share it.
+fn of_others(sharing: &[&Record]) -> Option<String> {
+    let hosts: Vec<_> = sharing.iter().map(|rank| rank.generator()).collect();
+    let device = nearest_of_all(&hosts)?;
+    // Whose bytes those of companions are is told of all that ran together, by the rule
+    // `device_disagrees`.
+    let is_told =
+        |rank: &&Record| rank.companions.is_empty() && Effective::of(rank).uses_local_storage();
+    if !sharing.iter().all(is_told) {
         return None;
     }
-    let pairs = if effective.is_on("direct") {
-        let own = |kind| Some(counted(record, kind).bytes);
+    let is_direct = |rank: &&Record| Effective::of(rank).is_on("direct");
+    let all_direct = sharing.iter().all(is_direct);
+    if !all_direct && sharing.iter().any(is_direct) {
+        return None;
+    }
+    let pairs = if all_direct {
+        let own = |kind| {
+            let bytes = sharing.iter().map(|rank| counted(rank, kind).bytes);
+            Some(bytes.fold(0, u64::saturating_add))
+        };
         [
             ("read", own("read"), device.read_bytes),
             ("written", own("write"), device.written_bytes),
         ]
     } else {
         // Buffered writes reach the device when the kernel sees fit, and those of others too.
-        [
-            (
-                "read",
-                record.generator().process.storage_read_bytes,
-                device.read_bytes,
-            ),
-            ("written", None, 0),
-        ]
+        let read = hosts.iter().map(|host| host.process.storage_read_bytes);
+        let read = read.sum::<Option<u64>>();
+        [("read", read, device.read_bytes), ("written", None, 0)]
     };
     pairs.into_iter().find_map(|(what, own, all)| {
         let own = own?;
         let foreign = all.saturating_sub(own);
-        let named_elsewhere = effective.is_on("direct") && own > 0 && ratio(all, own) > DISAGREES;
+        let named_elsewhere = all_direct && own > 0 && ratio(all, own) > DISAGREES;
         let share = ratio(foreign, all.max(1));
         (foreign > SLACK && share > MOST_SHARE && !named_elsewhere).then(|| {
             format!(
@@ -112,6 +123,12 @@ fn busy_array(layer: &StorageLayer, is_foreign: bool) -> Option<String> {
 mod tests {
     use super::super::example::{only, set, sound};
     use super::*;
+
+    fn check(record: &Record) -> Vec<Finding> {
+        let mut found = arrays(record);
+        found.extend(others(&[record]));
+        found
+    }
 
     #[test]
     fn reads_of_others_are_found() {

@@ -3,7 +3,7 @@
 use super::RULES;
 use super::set::{Experiment, Located};
 use crate::{Finding, Severity};
-use record::Record;
+use record::{Record, by_machine};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,8 @@ pub(super) enum Check {
     Each(fn(&Record) -> Vec<Finding>),
     /// At what each host of a record says, because it asks for something that is of one host.
     OfHost(fn(&Record) -> Vec<Finding>),
+    /// At what the ranks of each machine say, because it asks for something that they share.
+    OfMachine(fn(&[&Record]) -> Vec<Finding>),
     /// At the records that may be compared.
     Together(fn(&Experiment<'_>) -> Vec<Located>),
     /// At what one host says in all records that may be compared, host after host.
@@ -70,6 +72,7 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
         Check::Alone(check) => check(record),
         Check::Each(check) => of_whole_and_hosts(record, &hosts, *check),
         Check::OfHost(check) => of_hosts(&hosts, *check),
+        Check::OfMachine(check) => of_machines(&hosts, *check),
         Check::Together(_) | Check::OnHost(_) => Vec::new(),
     })
 }
@@ -108,6 +111,29 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
     told.map(|(names, finding)| on(&names, finding)).collect()
 }
 
+/// What is found on each machine, with the names of those that show it where there are several.
+fn of_machines(hosts: &[Cow<'_, Record>], check: fn(&[&Record]) -> Vec<Finding>) -> Vec<Finding> {
+    let ranks = |machine: &[&Cow<'_, Record>]| -> Vec<Finding> {
+        let ranks: Vec<&Record> = machine.iter().map(|own| &***own).collect();
+        check(&ranks)
+    };
+    let machines = by_machine(hosts, |own| own.generator());
+    if let [only] = machines.as_slice() {
+        return ranks(only);
+    }
+    let found = machines.iter().flat_map(|machine| {
+        let host = machine[0].generator();
+        let name = match machine.len() {
+            1 => host.called(),
+            _ => host.machine_called().into(),
+        };
+        let found = ranks(machine).into_iter();
+        found.map(move |finding| (name.clone(), finding))
+    });
+    let told = said_once(found).into_iter();
+    told.map(|(names, finding)| on(&names, finding)).collect()
+}
+
 /// What is found on several hosts, each finding once, with their names.
 fn said_once<'h, F: PartialEq>(
     found: impl Iterator<Item = (Cow<'h, str>, F)>,
@@ -133,7 +159,7 @@ fn on(hosts: &[Cow<'_, str>], finding: Finding) -> Finding {
 pub(super) fn together(experiment: &Experiment<'_>) -> impl Iterator<Item = Located> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
-        Check::Alone(_) | Check::Each(_) | Check::OfHost(_) => Vec::new(),
+        Check::Alone(_) | Check::Each(_) | Check::OfHost(_) | Check::OfMachine(_) => Vec::new(),
         Check::Together(check) => check(experiment),
         Check::OnHost(check) => on_hosts(experiment, *check),
     })

@@ -2,8 +2,7 @@
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::Record;
-use std::collections::BTreeMap;
+use record::{Record, by_machine};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -25,17 +24,13 @@ fn check(record: &Record) -> Vec<Finding> {
     if record.group.is_none() {
         return Vec::new();
     }
-    let mut ranks: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for host in record.generators() {
-        if let Some(boot) = host.environment.system.boot_id.as_deref() {
-            ranks
-                .entry(boot)
-                .or_default()
-                .push(host.called().into_owned());
-        }
-    }
-    let shared = ranks.into_values().filter(|ranks| ranks.len() > 1);
-    let shared: Vec<String> = shared.map(|ranks| ranks.join(", ")).collect();
+    let machines = by_machine(record.generators(), |host| host).into_iter();
+    let shared = machines.filter(|ranks| ranks.len() > 1);
+    let names = shared.map(|ranks| {
+        let names: Vec<_> = ranks.iter().map(|host| host.called()).collect();
+        names.join(", ")
+    });
+    let shared: Vec<String> = names.collect();
     if shared.is_empty() {
         return Vec::new();
     }

@@ -295,16 +295,15 @@ pub(super) fn signing_each(record: &Record) -> Option<f64> {
     Some(u64_to_f64(signing.total_ns) / seen(signing.requests)?)
 }
 
-/// Bytes that the nearest device of each host moved for each that operations moved; unknown where it moved them
-/// for other jobs as well.
+/// Bytes that the nearest device of each host moved for each that operations moved, those of a device
+/// that ranks of one machine share once; unknown where it moved them for other jobs as well.
 pub(super) fn device_bytes_each(record: &Record) -> Option<f64> {
     if !record.companions.is_empty() {
         return None;
     }
     let mut moved = None;
-    for host in record.generators() {
-        let device = host.devices.first()?;
-        let bytes = device.read_bytes.saturating_add(device.written_bytes);
+    for sharing in crate::by_nearest_device(record.generators(), |host| host) {
+        let bytes = crate::nearest_of_all(&sharing)?.bytes();
         moved = Some(bytes.saturating_add(moved.unwrap_or(0)));
     }
     Some(u64_to_f64(moved?) / seen(record.operations.bytes())?)

@@ -2,15 +2,13 @@
 
 use super::rows::{ALL, leading_kind};
 use super::{
-    Belief, Block, Breadth, Conclusion, FindingLine, Findings, Plot, Section, Sentence,
-    VerdictMark, arrivals, card, intervals, matrix, names,
+    Block, Breadth, Conclusion, Findings, Plot, Section, Sentence, VerdictMark, arrivals,
+    belief::belief, card, intervals, matrix, names,
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
 use crate::words::{counted, some};
-use analyze::{
-    Cell, Fact, Figure, RowComparison, Severity, Study, StudyRow, is_aside, is_told_apart,
-};
+use analyze::{Cell, Fact, Figure, RowComparison, Study, StudyRow, is_aside, is_told_apart};
 use record::Quantity;
 use units::lossless::f64_to_u64_saturating;
 
@@ -353,38 +351,6 @@ fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
     };
     let parts = || super::distributions::parts_of_requests(study).map(Block::Plot);
     card.or_else(curve).or_else(parts)
-}
-
-fn belief(study: &Study, found: &Findings<'_>) -> Belief {
-    let is_grave = |line: &&FindingLine<'_>| line.finding.severity != Severity::Note;
-    let mut grave = found.told().filter(is_grave);
-    let Some(FindingLine { finding, whose, .. }) = grave.next() else {
-        let text = if study.figures().any(|figure| figure.bounds.is_some()) {
-            "Nothing that the audit looks at speaks against it."
-        } else if study.rows.is_empty() {
-            "There is nothing to believe."
-        } else {
-            "As single observations: nothing that the audit looks at speaks against them, and nothing says how far another run would lie from these."
-        };
-        return Belief {
-            severity: None,
-            text: text.to_owned(),
-        };
-    };
-    let more = match grave.count() {
-        0 => String::new(),
-        n => format!(" {} more below.", counted(n, "finding")),
-    };
-    let word = match finding.severity {
-        Severity::Invalid => "No",
-        Severity::Warning | Severity::Note => "With reservations",
-    };
-    let whose = whose.as_ref();
-    let whose = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
-    Belief {
-        severity: Some(finding.severity),
-        text: format!("{word}: {}{whose}.{more}", finding.message),
-    }
 }
 
 /// A sentence about arms as a line of text.

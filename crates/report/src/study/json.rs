@@ -64,7 +64,8 @@ pub fn study_json(study: &Study) -> String {
         "left_out": left_out,
         "notes": study.notes,
     });
-    serde_json::to_string_pretty(&whole).expect("the value was made of JSON")
+    let text = serde_json::to_string_pretty(&whole).expect("the value was made of JSON");
+    crate::json_without_commands(&text)
 }
 
 /// The first sentences of every form.

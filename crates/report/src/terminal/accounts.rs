@@ -1,6 +1,7 @@
 //! What the generator, the machine, the devices and the data say of the run: a labelled line each,
 //! where the record has it.
 
+use super::below::{FOR_ALL, below};
 use super::heat;
 use super::hosts::hosts;
 use super::page::{Page, counted, grouped, share, share_of, time};
@@ -21,11 +22,7 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     if let Some(server) = server_use(record) {
         page.fact("server", &server);
     }
-    let hosts = record.by_host();
-    for own in &hosts {
-        let place = (hosts.len() > 1).then(|| format!(" on {}", own.generator().called()));
-        devices(page, own, &place.unwrap_or_default());
-    }
+    below(page, record.by_host());
     cache(page, record);
     if let Some(locks) = &record.locks {
         let wait = &locks.wait;
@@ -174,10 +171,7 @@ fn cpu(page: &mut Page, record: &Record) {
         each(process.user_ns),
         each(process.system_ns)
     );
-    let online = record
-        .environments()
-        .map(|environment| Some(environment.cpu.online.as_ref()?.ids().len()))
-        .sum::<Option<usize>>();
+    let online = record.cpus_online();
     let cpus = online.map_or_else(String::new, |online| format!(" of {online}"));
     let busy = used as f64 / record.elapsed_ns as f64;
     // An account of more than all CPUs can give is of a longer time than the operations were.
@@ -203,9 +197,6 @@ pub(super) fn shares(machine: &MachineAccount) -> String {
     shown.collect()
 }
 
-/// Of an account that works which started together share.
-const FOR_ALL: &str = ", for all jobs that ran together";
-
 /// What the target's own process or control group used, where one was named.
 pub(super) fn server_use(record: &Record) -> Option<String> {
     let host = record.target()?;
@@ -226,55 +217,6 @@ pub(super) fn server_use(record: &Record) -> Option<String> {
     let shared = (!record.companions.is_empty()).then(|| FOR_ALL.to_owned());
     let rest: String = [memory, storage, shared].into_iter().flatten().collect();
     Some(format!("{cpus:.2} CPUs{rest}"))
-}
-
-fn devices(page: &mut Page, record: &Record, place: &str) {
-    let ours = |kind| {
-        record
-            .operations
-            .kind(kind)
-            .map_or(0, |operations| operations.bytes)
-    };
-    for device in &record.generator().devices {
-        let is_alone = record.companions.is_empty();
-        let against = |bytes, kind| match share_of(bytes, ours(kind)).filter(|_| is_alone) {
-            Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
-            None => Bytes(bytes).to_string(),
-        };
-        let busy = share_of(device.busy_ns, record.counted_over_ns())
-            .map_or_else(String::new, |share| format!(", busy {share}"));
-        let flushes = device
-            .flushes
-            .filter(|n| *n > 0)
-            .map_or_else(String::new, |n| format!(", {n} flushes"));
-        let (read, written) = (
-            against(device.read_bytes, "read"),
-            against(device.written_bytes, "write"),
-        );
-        page.fact(
-            "device",
-            &format!(
-                "{}{place}: read {read}, wrote {written}{flushes}{busy}{}",
-                device.name,
-                if is_alone { "" } else { FOR_ALL }
-            ),
-        );
-    }
-    if record.generator().devices.is_empty() {
-        let process = &record.generator().process;
-        if let (Some(read), Some(written)) =
-            (process.storage_read_bytes, process.storage_written_bytes)
-        {
-            page.fact(
-                "storage",
-                &format!(
-                    "this process{place} caused {} to be read and {} to be written",
-                    Bytes(read),
-                    Bytes(written)
-                ),
-            );
-        }
-    }
 }
 
 fn cache(page: &mut Page, record: &Record) {

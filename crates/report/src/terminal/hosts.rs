@@ -2,7 +2,7 @@
 
 use super::accounts::shares;
 use super::page::{Page, counted, time};
-use record::{GroupAccount, Record};
+use record::{GroupAccount, HostAccount, Record, by_machine};
 use units::{Nanos, Rate};
 
 /// What each of several hosts did.
@@ -12,6 +12,11 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
     if let Some(group) = &record.group {
         page.fact("ranks", &ranks(group, record.lost_ranks()));
     }
+    let machines = by_machine(&hosts, |own| own.generator());
+    let is_shared = |host: &HostAccount| {
+        let mut shared = machines.iter().filter(|ranks| ranks.len() > 1);
+        shared.any(|ranks| ranks[0].generator().boot() == host.boot())
+    };
     for (own, number) in hosts.iter().zip(0..).filter(|_| hosts.len() > 1) {
         let (host, all) = (own.generator(), own.operations.together());
         let rate = own
@@ -22,13 +27,26 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
         let cpus = used as f64 / own.elapsed_ns.max(1) as f64;
         let slow = slow.iter().find(|slow| slow.number == number);
         let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
+        // What the whole machine did is told of it once.
+        let shares = match is_shared(host) {
+            true => String::new(),
+            false => shares(&host.machine),
+        };
         let text = format!(
-            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{}",
+            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{shares}",
             host.called(),
             counted(all.count, "operation"),
-            shares(&host.machine)
         );
         page.fact("host", &text);
+    }
+    for ranks in machines.iter().filter(|ranks| ranks.len() > 1) {
+        let longest = ranks.iter().max_by_key(|own| own.counted_over_ns());
+        let Some(host) = longest.map(|own| own.generator()) else {
+            continue;
+        };
+        let name = host.machine_called();
+        let shares = shares(&host.machine);
+        page.fact("machine", &format!("{name}: {} ranks{shares}", ranks.len()));
     }
 }
 

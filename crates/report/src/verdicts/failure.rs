@@ -56,7 +56,8 @@ pub fn failure_json(failure: &VerdictFailure<'_>) -> String {
         "error": failure.why,
         "verdicts": [],
     });
-    serde_json::to_string_pretty(&whole).expect("the value was made of JSON") + "\n"
+    let text = serde_json::to_string_pretty(&whole).expect("the value was made of JSON");
+    crate::json_without_commands(&text) + "\n"
 }
 
 /// As an annotation of a job's log.

@@ -57,7 +57,8 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
         "left_out": verdicts.left_out,
         "records": verdicts.records.len(),
     });
-    serde_json::to_string_pretty(&whole).expect("the value was made of JSON") + "\n"
+    let text = serde_json::to_string_pretty(&whole).expect("the value was made of JSON");
+    crate::json_without_commands(&text) + "\n"
 }
 
 /// Whether a text is what [`verdicts_json`] writes.

@@ -1,0 +1,66 @@
+//! Whether what came out can be believed, in one sentence.
+
+use super::{Belief, FindingLine, Findings};
+use crate::words::counted;
+use analyze::{Severity, Study};
+use stats::Verdict;
+
+pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
+    let is_grave = |line: &&FindingLine<'_>| line.finding.severity != Severity::Note;
+    let mut grave = found.told().filter(is_grave);
+    let Some(FindingLine { finding, whose, .. }) = grave.next() else {
+        let text = if study.figures().any(|figure| figure.bounds.is_some()) || is_judged(study) {
+            "Nothing that the audit looks at speaks against it."
+        } else if study.rows.is_empty() {
+            "There is nothing to believe."
+        } else {
+            "As single observations: nothing that the audit looks at speaks against them, and nothing says how far another run would lie from these."
+        };
+        return Belief {
+            severity: None,
+            text: text.to_owned(),
+        };
+    };
+    let more = match grave.count() {
+        0 => String::new(),
+        n => format!(" {} more below.", counted(n, "finding")),
+    };
+    let word = match finding.severity {
+        Severity::Invalid => "No",
+        Severity::Warning | Severity::Note => "With reservations",
+    };
+    let message = with_place(&finding.message, whose.as_deref());
+    Belief {
+        severity: Some(finding.severity),
+        text: format!("{word}: {message}.{more}"),
+    }
+}
+
+/// What was found with the records that it is about, where it does not end with them itself.
+fn with_place(message: &str, whose: Option<&str>) -> String {
+    let place = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
+    match message.ends_with(&place) {
+        true => message.to_owned(),
+        false => format!("{message}{place}"),
+    }
+}
+
+/// Whether some comparison has an interval and a verdict: then not each number stands alone, even
+/// where every arm ran once a row.
+fn is_judged(study: &Study) -> bool {
+    let of_rows = study.rows.iter().flat_map(|row| &row.comparisons);
+    let mut found = of_rows.chain(&study.overall).flatten();
+    found.any(|found| found.effect.is_some() && !matches!(found.verdict, Verdict::Invalid(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_finding_stands_once() {
+        assert_eq!(with_place("short", Some("run")), "short (run)");
+        assert_eq!(with_place("short (run)", Some("run")), "short (run)");
+        assert_eq!(with_place("short", None), "short");
+    }
+}

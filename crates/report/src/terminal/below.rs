@@ -1,0 +1,89 @@
+//! What is known of the storage below the targets, a line each: devices count once a machine, however
+//! many ranks ran there.
+
+use super::page::{Page, share_of};
+use record::{Record, by_machine, devices_of_machine};
+use std::borrow::Cow;
+use units::Bytes;
+
+/// Of an account that works which started together share.
+pub(super) const FOR_ALL: &str = ", for all jobs that ran together";
+
+/// Of each machine its devices, or what its processes moved.
+pub(super) fn below(page: &mut Page, hosts: Vec<Cow<'_, Record>>) {
+    let is_of_several = hosts.len() > 1;
+    let machines = by_machine(hosts, |own| own.generator());
+    for machine in &machines {
+        let place = match machine.as_slice() {
+            [own] if is_of_several => format!(" on {}", own.generator().called()),
+            [own, ..] if machines.len() > 1 => format!(" on {}", own.generator().machine_called()),
+            [] | [_, ..] => String::new(),
+        };
+        devices(page, machine, &place);
+        storage(page, machine, is_of_several);
+    }
+}
+
+/// What the devices of one machine counted, beside what its ranks did on them together.
+fn devices(page: &mut Page, machine: &[Cow<'_, Record>], place: &str) {
+    let is_alone = machine.iter().all(|own| own.companions.is_empty());
+    let hosts = machine.iter().map(|own| own.generator());
+    for (host, device) in devices_of_machine(hosts) {
+        let ours = |kind| {
+            let uses = |own: &&Cow<'_, Record>| {
+                let mut devices = own.generator().devices.iter();
+                devices.any(|of| of.name == device.name)
+            };
+            let done = machine.iter().filter(uses);
+            let done = done.filter_map(|own| own.operations.kind(kind));
+            done.fold(0_u64, |sum, done| sum.saturating_add(done.bytes))
+        };
+        let against = |bytes, kind| match share_of(bytes, ours(kind)).filter(|_| is_alone) {
+            Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
+            None => Bytes(bytes).to_string(),
+        };
+        let of_host = |own: &&Cow<'_, Record>| std::ptr::eq(own.generator(), host);
+        let own = machine.iter().find(of_host);
+        let busy = own
+            .and_then(|own| share_of(device.busy_ns, own.counted_over_ns()))
+            .map_or_else(String::new, |share| format!(", busy {share}"));
+        let flushes = device
+            .flushes
+            .filter(|n| *n > 0)
+            .map_or_else(String::new, |n| format!(", {n} flushes"));
+        let (read, written) = (
+            against(device.read_bytes, "read"),
+            against(device.written_bytes, "write"),
+        );
+        page.fact(
+            "device",
+            &format!(
+                "{}{place}: read {read}, wrote {written}{flushes}{busy}{}",
+                device.name,
+                if is_alone { "" } else { FOR_ALL }
+            ),
+        );
+    }
+}
+
+/// What each process caused, where no device is known.
+fn storage(page: &mut Page, machine: &[Cow<'_, Record>], is_of_several: bool) {
+    let hosts = machine.iter().map(|own| own.generator());
+    for host in hosts.filter(|host| host.devices.is_empty()) {
+        let process = &host.process;
+        let place = is_of_several.then(|| format!(" on {}", host.called()));
+        let place = place.unwrap_or_default();
+        if let (Some(read), Some(written)) =
+            (process.storage_read_bytes, process.storage_written_bytes)
+        {
+            page.fact(
+                "storage",
+                &format!(
+                    "this process{place} caused {} to be read and {} to be written",
+                    Bytes(read),
+                    Bytes(written)
+                ),
+            );
+        }
+    }
+}
