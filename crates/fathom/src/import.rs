@@ -9,7 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Format, TrialColumns, TrialRoles, import, import_as};
 use record::{Preference, Record};
 use run::safety::OutputFile;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn command() -> Command {
     let formats = Format::ALL
@@ -126,7 +127,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let mut records: Vec<Record> = Vec::new();
     for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
         let name = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
+        let bytes = bytes_of(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
         if is_of_trials {
             records.extend(trials(matches, &String::from_utf8_lossy(&bytes), &name)?);
             continue;
@@ -142,6 +143,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     keep(matches, &records)?;
     Ok(0)
+}
+
+/// What a file or pipe holds, of one that is too long or never ends so much that it shows.
+fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
+    let most = units::lossless::to_u64(import::MOST_BYTES).saturating_add(1);
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)?
+        .take(most)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Appends records that were made of files to the file of `--records`, or prints them.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod bounded;
 mod course;
 mod environment;
 pub mod figures;

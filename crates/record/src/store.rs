@@ -1,6 +1,7 @@
 //! Records on disk: append-only JSON lines, synced as they are written. A torn last line is
 //! reported and skipped; nothing else is lost.
 
+use crate::bounded::lines_of;
 use crate::plan::{KIND, PlanLine};
 use crate::stored::untyped;
 use crate::{Record, SCHEMA, StoredRecord, Typing, schema_one};
@@ -158,13 +159,20 @@ pub fn are_records(reader: &mut dyn BufRead) -> io::Result<bool> {
 /// Reads a file of records.
 ///
 /// # Errors
-/// The file cannot be read; damaged lines are no error but are returned.
+/// The file cannot be read, or does not end where records could; damaged lines are no error but are
+/// returned.
 pub fn read_records(path: &Path) -> Result<ReadRecords, StoreError> {
-    let text = std::fs::read(path).map_err(|source| StoreError::Io {
+    let failed = |source| StoreError::Io {
         path: path.into(),
         source,
-    })?;
-    Ok(parse_records(&text))
+    };
+    let mut lines = lines_of(path).map_err(failed)?;
+    let mut places = Places::default();
+    let read = parse(lines.by_ref(), |record, records| {
+        places.keep(record, records)
+    });
+    lines.end().map_err(failed)?;
+    Ok(read)
 }
 
 /// Reads the bytes of a file of records; of several with one id the last counts.
@@ -181,6 +189,9 @@ pub fn parse_records(bytes: &[u8]) -> ReadRecords {
 pub fn parse_lines<L: AsRef<[u8]>>(lines: impl Iterator<Item = L>) -> ReadRecords {
     parse(lines, |record, records| records.push(record))
 }
+
+/// So many damaged lines show that something else was named; each of them is kept.
+const MOST_DAMAGED: usize = 1_000_000;
 
 fn parse<L: AsRef<[u8]>>(
     lines: impl Iterator<Item = L>,
@@ -199,6 +210,10 @@ fn parse<L: AsRef<[u8]>>(
                 line: index + 1,
                 reason,
             }),
+        }
+        if let Some(last) = out.damaged.get_mut(MOST_DAMAGED) {
+            last.reason += "; it is not read on after so many damaged lines";
+            break;
         }
     }
     for trial in out
