@@ -18,9 +18,10 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Direct I/O is counted twice: by the run, and by the kernel for the block device under
 the target (devices[0].read_bytes and written_bytes). A ratio outside 0.9 to 1.1 is
 found beyond 1 MiB of slack; jobs that ran together, and ranks of one machine, are
-compared as their sum. Invalid if the device saw less, a warning if it saw more. If the application says 324 MiB/s and
-the device 32, a layer between them answered: a cache, a compressing file system, a hole
-in a sparse file. If the device saw more, another process used it, or a layer amplifies.
+compared as their sum. Invalid if the device saw less, a warning if it saw more. If the
+application says 324 MiB/s and the device 32, a layer between them answered: a cache, a
+compressing file system, a hole in a sparse file. If the device saw more, another process
+used it, or a layer amplifies.
 What to do: for less, name the layer that you want to measure and measure it directly.
 For more, stop other work on the device, or report the amplification as the result.",
     checks: &[Check::OfMachine(check), Check::OnHost(of_sessions)],
