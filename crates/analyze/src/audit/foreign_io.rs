@@ -14,8 +14,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "Others used the device",
     text: "\
 Bytes of the device against those of this run (direct) or of this process (buffered
-reads), of all ranks of a machine together: above 5 %, and above 4 MiB. Arrays that resync or check themselves
-(raid_activity); for records from elsewhere also arrays of which nobody wrote it down.
+reads), of all ranks of a machine together: above 5 %, and above 4 MiB. Arrays that resync
+or check themselves (raid_activity); for records from elsewhere also arrays of which nobody
+wrote it down.
 What others take, the run lacks, and they take it at times of their own. An array that
 checks itself reads at 100 MB/s from each of its disks, and moves their heads.
 What to do: stop other work, wait until arrays are idle and trims are done, and repeat.",
