@@ -1,6 +1,8 @@
 //! The manifests of docs/hosts, as far as they can be held without a cluster: this
 //! program accepts the commands in them.
 
+#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
