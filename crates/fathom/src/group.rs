@@ -173,6 +173,7 @@ impl RankPlace {
         phase.workload = workload::share(workload, self.rank)?;
         Ok(CommonStart {
             rank: self.rank.number(),
+            fresh_run: fresh_run(&plan, self.at),
             group: GroupAccount {
                 size: self.rank.size(),
                 launcher: "none".into(),
@@ -242,6 +243,16 @@ fn plan(phase: &Phase) -> String {
     record::hash_of(format!("{} {targets:?} {asked:?}", phase.name).as_bytes())
 }
 
+/// A number for the writes of ranks that cannot ask each other: the same work does not begin twice at
+/// one moment.
+fn fresh_run(plan: &str, at: SystemTime) -> u64 {
+    let since = at
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let moment = record::hash_of(format!("{plan} {}", since.as_nanos()).as_bytes());
+    u64::from_str_radix(&moment, 16).expect("a hash is sixteen hexadecimal digits")
+}
+
 /// What the reader of a part must know of its place.
 pub(crate) fn notice(record: &Record) -> Option<String> {
     let group = record.group.as_ref()?;
@@ -249,4 +260,23 @@ pub(crate) fn notice(record: &Record) -> Option<String> {
         "nothing keeps this machine's clock in step with others: how far apart ranks began is not known",
     )?;
     Some(adrift.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_writes_of_all_ranks_have_one_number_and_those_of_another_start_another() {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1_800_000_000_123);
+        let phase = Phase {
+            name: "a".to_owned(),
+            workload: Workload::default(),
+        };
+        let of_rank = || fresh_run(&plan(&phase), at);
+        assert_eq!(of_rank(), of_rank());
+        let later = fresh_run(&plan(&phase), at + Duration::from_millis(1));
+        assert_ne!(of_rank(), later);
+    }
 }

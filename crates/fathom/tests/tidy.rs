@@ -85,7 +85,7 @@ const RATCHET: [(&str, usize); 22] = [
     ("crates/object/src/execute.rs", 426),
     ("crates/object/src/http2.rs", 452),
     ("crates/object/src/worker.rs", 420),
-    ("crates/run/src/prepare.rs", 466),
+    ("crates/run/src/prepare.rs", 429),
     ("crates/run/src/resolve.rs", 454),
     ("crates/run/src/safety.rs", 631),
     ("crates/run/src/safety/block_device.rs", 714),

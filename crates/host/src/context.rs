@@ -38,6 +38,9 @@ pub struct CommonStart {
     pub rank: u32,
     /// What all ranks have in common.
     pub group: GroupAccount,
+    /// Whose writes those of all ranks are where nothing says which they go on with; the same on all
+    /// ranks, and another in every run.
+    pub fresh_run: u64,
     pub by: StartBy,
 }
 
@@ -147,6 +150,12 @@ impl Context {
 /// An id that no other record has, on whatever machine: 128 random bits.
 fn id() -> String {
     format!("{:032x}", sys::random_bits())
+}
+
+/// A number for the writes of a run that no other run has.
+#[must_use]
+pub fn fresh_run() -> u64 {
+    u64::try_from(sys::random_bits() >> 64).expect("half of the bits are left")
 }
 
 #[cfg(test)]

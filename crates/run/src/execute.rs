@@ -16,6 +16,7 @@ use file_limit::check_file_limit;
 use finished::{finished, write_passes};
 use host::{
     Context, Counted, Event, Measured, Observation, Participant, PeerFault, Session, Watch,
+    fresh_run,
 };
 use record::{Outcome, Record, Status};
 use reports::{side_by_side, used_by, wait_until_ready};
@@ -51,7 +52,7 @@ pub fn execute(
     watch: &mut dyn Watch,
 ) -> Result<Record, RunError> {
     let session = Session::open(context, 1, watch);
-    let mut record = conduct(phase, session.part(0))?;
+    let mut record = conduct(phase, session.part(0), fresh_run())?;
     session.close(std::slice::from_mut(&mut record));
     Ok(record)
 }
@@ -74,13 +75,15 @@ pub fn execute_stage(
         dry_run(phase, context)?;
     }
     let session = Session::open(context, phases.len(), watch);
+    // What works that start together write to one file is of one run.
+    let fresh_run = fresh_run();
     let outcomes: Vec<Result<Record, RunError>> = std::thread::scope(|scope| {
         let running: Vec<_> = phases
             .iter()
             .enumerate()
             .map(|(number, phase)| {
                 let part = session.part(number);
-                scope.spawn(move || conduct(phase, part))
+                scope.spawn(move || conduct(phase, part, fresh_run))
             })
             .collect();
         let ended = running.into_iter().map(|thread| {
@@ -96,9 +99,9 @@ pub fn execute_stage(
 }
 
 /// One work; what it cannot do is said to the other ranks where there are any, for they wait.
-fn conduct(phase: &Phase, part: Participant<'_, '_>) -> Result<Record, RunError> {
+fn conduct(phase: &Phase, part: Participant<'_, '_>, fresh_run: u64) -> Result<Record, RunError> {
     let context = part.context();
-    let outcome = conduct_own(phase, part);
+    let outcome = conduct_own(phase, part, fresh_run);
     if let (Err(error), Some(peers)) = (&outcome, context.peers())
         && !matches!(error, RunError::Group { .. })
     {
@@ -111,14 +114,18 @@ fn conduct(phase: &Phase, part: Participant<'_, '_>) -> Result<Record, RunError>
     outcome
 }
 
-fn conduct_own(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunError> {
+fn conduct_own(
+    phase: &Phase,
+    mut part: Participant<'_, '_>,
+    fresh_run: u64,
+) -> Result<Record, RunError> {
     let context = part.context();
     common_start::check_in_time(context)?;
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
-    let among = Among::of(context);
+    let among = Among::of(context, fresh_run);
     let mut tell = |done, to_do| part.tell(&Event::Preparing { done, to_do });
     let mut prepared = prepare_among(&among, &resolved, &|| clock.now(), &mut tell)?;
     let shared = Shared::new(&resolved, &prepared)?;

@@ -7,6 +7,7 @@ mod fill_plan;
 mod foreign;
 mod lineage;
 mod manifest_file;
+mod opening;
 mod ready;
 mod seal;
 mod space;
@@ -15,6 +16,7 @@ mod undo;
 pub(crate) use among::Among;
 use fill_plan::{FillPlan, Present, fill_plan};
 pub(crate) use lineage::{FileContent, data_fill, numbers_rewrites, pattern_label, verify_pattern};
+pub(crate) use opening::open_for_run;
 pub(crate) use seal::{leave_unsealed, seal};
 
 use crate::error::RunError;
@@ -25,13 +27,13 @@ use crate::safety::{self, Access, Announced, Approval, Referent, WriteRequest};
 use manifest_file::manifest_file;
 use record::{Fill, Residency};
 use seal::Unsealed;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use undo::Undo;
-use workload::{Cache, EngineFeature, Fadvise, Workload};
+use workload::{Cache, Workload};
 
 /// A file that is ready.
 #[derive(Debug)]
@@ -65,6 +67,9 @@ pub(crate) struct Prepared {
     pub(crate) residency_before: Option<u64>,
     pub(crate) notices: Vec<String>,
     pub(crate) undo: Undo,
+    /// Whose writes those of this run are where no mark says which they go on with. Another in every
+    /// run, also of one seed, so that no write is the bytes that an earlier run left there.
+    pub(crate) fresh_run: u64,
 }
 
 /// What is told while files are being written, in bytes done and to do.
@@ -108,7 +113,10 @@ pub(crate) fn prepare_among(
     progress: Progress<'_>,
 ) -> Result<Prepared, RunError> {
     let workload = &resolved.effective;
-    let mut out = Prepared::default();
+    let mut out = Prepared {
+        fresh_run: among.fresh_run(),
+        ..Prepared::default()
+    };
     if !workload.files.meta.is_empty() {
         among.meet()?;
         out.undo.make_dirs(&resolved.layout.dirs)?;
@@ -418,49 +426,4 @@ pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
         before_bytes: prepared.residency_before,
         after_bytes: after,
     })
-}
-
-/// Opens a file as the workload says, with access times left alone where that is permitted, unless
-/// it is not the one that was approved.
-pub(crate) fn open_for_run(
-    path: &Path,
-    referent: Option<Referent>,
-    workload: &Workload,
-) -> Result<File, RunError> {
-    let open = &workload.durability.open;
-    let mut flags = 0;
-    for (on, flag) in [
-        (open.direct, sys::direct_flag()),
-        (open.sync, sys::sync_flag()),
-        (open.dsync, sys::dsync_flag()),
-    ] {
-        flags |= if on { flag } else { 0 };
-    }
-    let io = use_of(workload);
-    let writable = io.writes;
-    let readable = io.reads || workload.reads_back() || workload.engine.has(EngineFeature::Mapping);
-    let open = |flags: i32| {
-        sys::open_without_waiting(
-            OpenOptions::new().read(readable).write(writable),
-            flags,
-            path,
-        )
-    };
-    let file = match open(flags | sys::noatime_flag()) {
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => open(flags),
-        other => other,
-    };
-    let file = file.map_err(RunError::io("cannot open", path))?;
-    referent.map_or(Ok(()), |referent| referent.recheck(&file, path))?;
-    for word in &workload.fadvise {
-        let advice = match word {
-            Fadvise::Sequential => sys::Advice::Sequential,
-            Fadvise::Random => sys::Advice::Random,
-            Fadvise::WillNeed => sys::Advice::WillNeed,
-            Fadvise::DontNeed => sys::Advice::DontNeed,
-            Fadvise::NoReuse => sys::Advice::NoReuse,
-        };
-        sys::fadvise(&file, advice).map_err(RunError::io("cannot advise", path))?;
-    }
-    Ok(file)
 }

@@ -26,7 +26,6 @@ pub(crate) struct Verified {
 /// It could not be done.
 pub(crate) fn verified(fathom: &Path, fault: &str) -> Result<Verified, String> {
     let mut device = Device::serve(fathom, "1m", None)?;
-    // Of another seed: writes of one seed are of one run, and the first of a block is the same bytes.
     let filled = [
         "--write-percent",
         "100",
@@ -35,8 +34,6 @@ pub(crate) fn verified(fathom: &Path, fault: &str) -> Result<Verified, String> {
         "--verify",
         "--verify-when",
         "later",
-        "--seed",
-        "2",
     ];
     device.run(&filled)?;
     device.tell(&format!("misbehave {fault}=2%,seed=20261122"))?;

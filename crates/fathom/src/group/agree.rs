@@ -35,18 +35,25 @@ pub(super) struct Hello<'a> {
     pub(super) fault: Option<PeerFault>,
 }
 
-/// Agrees with all ranks; how far the target reaches, `None` where there is none on a file system.
+/// What all ranks know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agreed {
+    /// How far the target reaches; `None` where there is none on a file system.
+    pub(super) reach: Option<TargetReach>,
+    /// What the root drew, for whatever must be the same on all ranks and in no other run.
+    pub(super) drawn: u64,
+}
+
+/// Agrees with all ranks.
 ///
 /// # Errors
 /// They were asked for different things, or only some see the target.
-pub(super) fn agree(
-    connection: &RankLink,
-    hello: &Hello<'_>,
-) -> Result<Option<TargetReach>, PeerFault> {
+pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, PeerFault> {
     let mut marks = Marks::default();
     let own = hello.word().to_string().into_bytes();
     let answer = connection.round(own, |words| {
-        let answer = compared(connection, &words, hello, &mut marks);
+        let mut answer = compared(connection, &words, hello, &mut marks);
+        answer["drawn"] = json!(host::fresh_run());
         answer.to_string().into_bytes()
     })?;
     if let Some(fault) = fault_of(&answer) {
@@ -58,8 +65,12 @@ pub(super) fn agree(
         Some("local") => Some(TargetReach::Local),
         Some(_) | None => None,
     };
+    let agreed = |reach: Option<TargetReach>| Agreed {
+        reach,
+        drawn: drawn(&answer),
+    };
     let Some(places) = answer.get("marks").and_then(Value::as_array) else {
-        return Ok(reach(&answer));
+        return Ok(agreed(reach(&answer)));
     };
     let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
     let seen: Vec<bool> = places.iter().map(sees).collect();
@@ -70,9 +81,16 @@ pub(super) fn agree(
             .into_bytes()
     })?;
     fault_of(&decided).map_or_else(
-        || Ok(reach(&serde_json::from_slice(&decided).unwrap_or_default())),
+        || {
+            let decided = serde_json::from_slice(&decided).unwrap_or_default();
+            Ok(agreed(reach(&decided)))
+        },
         Err,
     )
+}
+
+fn drawn(answer: &Value) -> u64 {
+    answer.get("drawn").and_then(Value::as_u64).unwrap_or(0)
 }
 
 impl Hello<'_> {

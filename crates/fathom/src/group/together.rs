@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use sys::{Clock as _, MachineClock};
-use units::Nanos;
+use units::{Nanos, random::split_mix};
 use workload::{FileSharing, Phase, Rank, Stage};
 
 /// A rank says so often what it has measured.
@@ -98,12 +98,12 @@ impl Group<'_> {
             asked: self.launch.target_is,
             fault,
         };
-        let reach = agree(self.connection, &hello).map_err(RunError::from)?;
+        let agreed = agree(self.connection, &hello).map_err(RunError::from)?;
         let group = GroupAccount {
             size: self.connection.size,
             launcher: format!("{} ({})", self.launch.launched.by, self.connection.library),
             plan: record::hash_of(plans.join(" ").as_bytes()),
-            target_is: reach,
+            target_is: agreed.reach,
             ..GroupAccount::default()
         };
         let live = match self.connection.is_root() {
@@ -112,8 +112,9 @@ impl Group<'_> {
         };
         let mut records = Vec::new();
         let mut code = 0;
-        for stage in self.asked.stages.clone() {
-            let end = self.stage(stage, &group, &live, &targets)?;
+        for (stage, number) in self.asked.stages.clone().into_iter().zip(1_u64..) {
+            let fresh_run = split_mix(agreed.drawn.wrapping_add(number));
+            let end = self.stage(stage, &group, fresh_run, &live, &targets)?;
             records.extend(end.record);
             code = end.exit_code.max(code);
             if !end.goes_on {
@@ -154,6 +155,7 @@ impl Group<'_> {
         &self,
         mut stage: Stage,
         group: &GroupAccount,
+        fresh_run: u64,
         live: &Live,
         targets: &[PathBuf],
     ) -> Result<StageEnd> {
@@ -165,6 +167,7 @@ impl Group<'_> {
         let start = CommonStart {
             rank: self.connection.rank,
             group: group.clone(),
+            fresh_run,
             by: StartBy::Peers(Arc::clone(self.connection) as Arc<dyn host::Peers>),
         };
         self.connection.seen().forget_snapshots();

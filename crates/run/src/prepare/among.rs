@@ -9,14 +9,21 @@ use units::Percent;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Among<'a> {
     start: Option<&'a CommonStart>,
+    fresh_run: u64,
 }
 
 impl<'a> Among<'a> {
-    pub(crate) fn of(context: &'a Context) -> Self {
+    /// What all that starts together writes is of one run: `fresh_run`, or what the ranks agreed on.
+    pub(crate) fn of(context: &'a Context, fresh_run: u64) -> Self {
         let start = context.common_start.as_ref();
         Self {
             start: start.filter(|start| start.peers().is_some()),
+            fresh_run: start.map_or(fresh_run, |start| start.fresh_run),
         }
+    }
+
+    pub(crate) fn fresh_run(&self) -> u64 {
+        self.fresh_run
     }
 
     fn peers(self) -> Option<&'a dyn Peers> {

@@ -60,6 +60,8 @@ pub(super) struct Lacking<'a> {
     /// Index in the layout.
     pub(super) index: u32,
     pub(super) bytes: u64,
+    /// Whose writes those are that go on with no others.
+    pub(super) fresh_run: u64,
 }
 
 impl Lacking<'_> {
@@ -78,12 +80,12 @@ impl Lacking<'_> {
         };
         // A file without data is filled as a whole, and all of it is one write.
         let is_whole = ranges.iter().map(|(start, end)| end - start).sum::<u64>() == self.bytes;
-        let filler = content.filler(workload, self.index, is_whole)?;
+        let filler = content.filler(workload, self.index, self.fresh_run, is_whole)?;
         let written = fill_file(self.file, self.path, &ranges, filler, tell)?;
         self.file
             .sync_all()
             .map_err(RunError::io("cannot sync", self.path))?;
-        content.filled(workload, is_whole);
+        content.filled(workload, self.fresh_run, is_whole);
         Ok(written)
     }
 }

@@ -86,12 +86,6 @@ pub(crate) fn numbers_rewrites(workload: &Workload) -> bool {
         && (io.reads || !workload.stop.complete)
 }
 
-/// All writes of one seed share a run id, so that files written by several commands belong
-/// together.
-pub(crate) fn run_id(workload: &Workload) -> u64 {
-    units::random::split_mix(workload.seed ^ 0xFA74_0000_0000_0001)
-}
-
 impl FileContent {
     /// What the mark of an open regular file says of its content; `None`: there is no such file.
     pub(crate) fn read(file: Option<&File>, path: &Path) -> Result<Self, RunError> {
@@ -176,9 +170,9 @@ impl FileContent {
         )
     }
 
-    /// What reads of this run may find and what its writes carry; unknown content of a foreign file
-    /// or device may be of any write.
-    pub(crate) fn lineage_for(&self, workload: &Workload) -> Lineage {
+    /// What reads of a run may find and what its writes carry; unknown content of a foreign file or
+    /// device may be of any write, and what is written to it is of `fresh_run`.
+    pub(crate) fn lineage_for(&self, fresh_run: u64) -> Lineage {
         match self.lineage {
             Some(known) => Lineage {
                 holding: Some(known.run_id),
@@ -191,7 +185,7 @@ impl FileContent {
                 holding: None,
                 oldest: 0,
                 newest: u64::MAX,
-                writing_run: run_id(workload),
+                writing_run: fresh_run,
                 writing: 1,
             },
         }
@@ -219,13 +213,12 @@ impl FileContent {
         &self,
         workload: &Workload,
         file: u32,
+        fresh_run: u64,
         whole: bool,
     ) -> Result<FillChunk<'a>, RunError> {
         if workload.verify.on {
             let generation = self.fill_generation(whole);
-            let id = self
-                .lineage
-                .map_or_else(|| run_id(workload), |known| known.run_id);
+            let id = self.lineage_for(fresh_run).writing_run;
             let verifier =
                 Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
             let block = units::lossless::to_usize(workload.blocks.smallest().0);
@@ -259,17 +252,14 @@ impl FileContent {
     }
 
     /// A fill has ended.
-    pub(crate) fn filled(&mut self, workload: &Workload, whole: bool) {
+    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, whole: bool) {
         let generation = self.fill_generation(whole);
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
         } else if whole {
             self.pattern = Some(pattern_label(workload));
-            let id = self
-                .lineage
-                .map_or_else(|| run_id(workload), |known| known.run_id);
             self.lineage = Some(KnownLineage {
-                run_id: id,
+                run_id: self.lineage_for(fresh_run).writing_run,
                 oldest: generation,
                 newest: generation,
             });
@@ -280,12 +270,18 @@ impl FileContent {
 
     /// A run with writes has ended; `completed`: every block was written, by each of the passes
     /// that have ended.
-    pub(crate) fn wrote(&mut self, workload: &Workload, completed: bool, passes: WritePasses) {
+    pub(crate) fn wrote(
+        &mut self,
+        workload: &Workload,
+        fresh_run: u64,
+        completed: bool,
+        passes: WritePasses,
+    ) {
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
             return;
         }
-        let lineage = self.lineage_for(workload);
+        let lineage = self.lineage_for(fresh_run);
         let run_id = lineage.writing_run;
         let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
         let newest = if numbers_rewrites(workload) {

@@ -26,7 +26,8 @@ impl Prepared {
         let (mut done, before) = (0, clock_ns());
         for plan in plans {
             let mut tell = |bytes: u64| progress(done + bytes, to_do);
-            let (ready, written) = make_ready(plan, workload, &mut self.undo, &mut tell)?;
+            let (ready, written) =
+                make_ready(plan, workload, self.fresh_run, &mut self.undo, &mut tell)?;
             done += written;
             let note = |announced: &Announced| announced.note.clone();
             let remark = ready.content.remark(&ready.path);
@@ -62,6 +63,7 @@ fn fill_reason(workload: &Workload) -> &'static str {
 fn make_ready(
     plan: FilePlan,
     workload: &Workload,
+    fresh_run: u64,
     undo: &mut Undo,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(ReadyFile, u64), RunError> {
@@ -78,7 +80,7 @@ fn make_ready(
         ..
     } = plan;
     let will_be_written = access == Access::Write;
-    let mut written = 0;
+    let (mut written, mut unsealed) = (0, None);
     let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
     let facts = file
         .metadata()
@@ -91,7 +93,6 @@ fn make_ready(
     } else {
         Some(safety::announce(&file, &path, access)?)
     };
-    let mut unsealed = None;
     if will_be_written {
         if !is_device {
             unsealed = Some(Unsealed::mark(
@@ -107,6 +108,7 @@ fn make_ready(
                 path: &path,
                 index,
                 bytes,
+                fresh_run,
             };
             written = lacking.fill(fill, workload, &mut content, tell)?;
         }

@@ -95,7 +95,9 @@ pub(crate) fn seal(
             ));
         }
         if io.writes {
-            ready.content.wrote(workload, completed, passes);
+            ready
+                .content
+                .wrote(workload, prepared.fresh_run, completed, passes);
         }
         if let Some(mut unsealed) = ready.unsealed.take() {
             unsealed.now_holds(&ready.content);

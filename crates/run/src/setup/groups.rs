@@ -14,7 +14,7 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
         let space = Space::new(bytes, workload.files.offset.0, unit);
         let files = files
             .into_iter()
-            .map(|(id, ready)| group_file(workload, id, ready))
+            .map(|(id, ready)| group_file(workload, id, ready, prepared.fresh_run))
             .collect();
         Group {
             heat: workload
@@ -33,7 +33,7 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
         if workload.engine.target() == EngineTarget::Server {
             let url = workload.targets.first().cloned().unwrap_or_default();
             only.files.push(GroupFile {
-                verified: verified_file(workload, 0, &FileContent::default()),
+                verified: verified_file(workload, 0, &FileContent::default(), prepared.fresh_run),
                 path: url,
                 bytes,
                 referent: None,
@@ -68,18 +68,23 @@ pub(super) fn owned(prepared: &Prepared) -> bool {
     first.is_some_and(|file| file.owner.is_some())
 }
 
-fn group_file(workload: &Workload, id: u32, ready: &ReadyFile) -> GroupFile {
+fn group_file(workload: &Workload, id: u32, ready: &ReadyFile, fresh_run: u64) -> GroupFile {
     GroupFile {
         path: ready.path.clone(),
         bytes: ready.bytes,
         referent: Some(ready.referent),
-        verified: verified_file(workload, id, &ready.content),
+        verified: verified_file(workload, id, &ready.content, fresh_run),
     }
 }
 
-fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<VerifiedFile> {
+fn verified_file(
+    workload: &Workload,
+    id: u32,
+    content: &FileContent,
+    fresh_run: u64,
+) -> Option<VerifiedFile> {
     workload.verify.on.then(|| {
-        let lineage = content.lineage_for(workload);
+        let lineage = content.lineage_for(fresh_run);
         VerifiedFile {
             verifier: Verifier::new(
                 verify_pattern(workload.verify.pattern),
