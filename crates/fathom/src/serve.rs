@@ -117,7 +117,11 @@ fn listen(matches: &ArgMatches) -> Result<SocketAddr> {
 fn tls(matches: &ArgMatches) -> Option<TlsFiles> {
     let certificate = matches.get_one::<PathBuf>("tls-cert")?.clone();
     let key = matches.get_one::<PathBuf>("tls-key")?.clone();
-    Some(TlsFiles { certificate, key })
+    Some(TlsFiles {
+        certificate,
+        key,
+        clients: None,
+    })
 }
 
 fn misbehaviour(matches: &ArgMatches, kinds: &[&'static str]) -> Result<Option<Misbehaviour>> {

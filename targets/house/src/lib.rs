@@ -26,14 +26,14 @@ mod pages;
 mod patience;
 mod process;
 mod seen;
+mod tls;
 mod wake;
 
 pub use self::http::{Asked, Http, Site};
 pub use handoff::{FileSpan, Handoff, SPAN};
 pub use inbound::Inbound;
 pub use listener::{
-    Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, check_listening,
-    serve, server_tls,
+    Address, Connection, Ending, Host, ListenError, Listening, Peer, check_listening, serve,
 };
 pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
 pub use orders::Orders;
@@ -41,6 +41,7 @@ pub use outbound::{Outbound, Told};
 pub use pages::{About, NoPage, ORDERS, OwnPage, PAGES, Pages};
 pub use patience::Patient;
 pub use seen::{Seen, SeenOperations, Tally};
+pub use tls::{TlsFiles, server_tls};
 pub use wake::Wakes;
 
 /// An error of a body.

@@ -2,9 +2,7 @@
 
 use crate::metrics::Metrics;
 use crate::patience::Patient;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use crate::tls::{TlsFiles, server_tls};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -38,13 +36,6 @@ impl fmt::Display for Address {
             Self::Unix(path) => path.display().fmt(f),
         }
     }
-}
-
-/// Certificate chain and key, as PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
 }
 
 /// How a server listens.
@@ -167,35 +158,6 @@ pub fn check_listening(address: SocketAddr, files: Option<&TlsFiles>) -> Result<
 
 /// The protocols that are spoken over TLS by those who listen here (RFC 9113, 3.2).
 const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
-
-/// What a server shows of itself, and the protocols that it takes, by their names in ALPN.
-///
-/// # Errors
-/// A file of the certificate cannot be used.
-pub fn server_tls(files: &TlsFiles, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, ListenError> {
-    let wrong = |path: &PathBuf, why: String| ListenError::Tls {
-        path: path.clone(),
-        why,
-    };
-    let read = |e: rustls::pki_types::pem::Error| wrong(&files.certificate, e.to_string());
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&files.certificate)
-        .map_err(read)?
-        .collect::<Result<_, _>>()
-        .map_err(read)?;
-    let key =
-        PrivateKeyDer::from_pem_file(&files.key).map_err(|e| wrong(&files.key, e.to_string()))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config =
-        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config
-        .map_err(|e| wrong(&files.certificate, e.to_string()))?
-        .with_no_client_auth();
-    let mut config = config
-        .with_single_cert(chain, key)
-        .map_err(|e| wrong(&files.certificate, e.to_string()))?;
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    Ok(Arc::new(config))
-}
 
 /// Gives connections that cross no network a congestion control without pacing: BBR, which some
 /// machines have for all, controls nothing there and costs timers and wake-ups. A connection has

@@ -52,10 +52,26 @@ impl<S: Read + Write> Enciphered<S> {
             match self.session.write_tls(&mut self.under) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.last_word(error)),
             }
         }
         Ok(())
+    }
+
+    /// What the other side said before it hung up: that it does not believe who comes is known only
+    /// after this side has begun to speak.
+    #[cold]
+    fn last_word(&mut self, error: io::Error) -> io::Error {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        if !matches!(error.kind(), BrokenPipe | ConnectionReset) {
+            return error;
+        }
+        while let Ok(1..) = self.session.read_tls(&mut self.under) {
+            if let Err(said) = self.session.process_new_packets() {
+                return io::Error::new(io::ErrorKind::InvalidData, said);
+            }
+        }
+        error
     }
 }
 

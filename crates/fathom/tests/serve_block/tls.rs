@@ -213,3 +213,118 @@ fn our_engine_speaks_tls_with_nbdkit() {
     let ended = Command::new("kill").arg(pid.trim()).status().unwrap();
     assert!(ended.success());
 }
+
+impl Certificates {
+    /// Whoever uses the directory shows this certificate.
+    fn show(&self, certificate: &str, key: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
+        for (name, as_name) in [(certificate, "client-cert.pem"), (key, "client-key.pem")] {
+            std::fs::copy(from.join(name), self.0.path().join(as_name)).unwrap();
+        }
+    }
+
+    /// Nobody comes in who is not of this authority.
+    fn serve_those_of(&self, authority: &str, words: &[&str]) -> Served {
+        let authorities = ["--tls-client-ca", authority];
+        self.serve(&[&authorities[..], words].concat())
+    }
+}
+
+#[test]
+fn whoever_must_show_a_certificate_comes_in_with_the_right_one_alone() {
+    let certificates = Certificates::new();
+    let words = ["--size", "16m", "--tcp", "127.0.0.1:0"];
+    let served = certificates.serve_those_of(&certificates.file("ca-cert.pem"), &words);
+    let uris: Vec<String> = served.uris().to_vec();
+    for uri in &uris {
+        let uri = certificates.believing(uri);
+        let missing = refused(&uri);
+        assert!(missing.contains("CertificateRequired"), "{missing}");
+    }
+    certificates.show("own.pem", "own-key.pem");
+    for uri in &uris {
+        let wrong = refused(&certificates.believing(uri));
+        assert!(wrong.contains("received fatal alert"), "{wrong}");
+    }
+    certificates.show("cert.pem", "own-key.pem");
+    let not_its_key = refused(&certificates.believing(&uris[0]));
+    assert!(not_its_key.contains("client-cert.pem"), "{not_its_key}");
+    certificates.show("cert.pem", "key.pem");
+    for uri in &uris {
+        is_verified(&certificates.believing(uri), "4k");
+    }
+    // Who is refused, or says half a word, disturbs nobody.
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_refused_by_its_name() {
+    let certificates = Certificates::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
+    let other = from.join("own.pem").to_str().unwrap().to_owned();
+    let served = certificates.serve_those_of(&other, &["--size", "1m"]);
+    certificates.show("cert.pem", "key.pem");
+    let stranger = refused(&certificates.believing(&served.uri()));
+    assert!(stranger.contains("UnknownCA"), "{stranger}");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn authorities_of_clients_are_asked_for_with_tls_alone_and_have_to_be_some() {
+    let certificates = Certificates::new();
+    let key = certificates.file("server-key.pem");
+    let certificate = certificates.file("server-cert.pem");
+    let without = ["--size", "1m", "--unix", "/nowhere/s"];
+    let asks = ["--tls-client-ca", &key];
+    let said = Served::refused(&[&without[..], &asks].concat());
+    assert!(said.contains("--tls-cert"), "{said}");
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+    let said = Served::refused(&[&without[..], &tls, &asks].concat());
+    assert!(said.contains("server-key.pem"), "{said}");
+}
+
+#[test]
+fn clients_of_libnbd_show_their_certificate_as_well() {
+    if !has("nbdinfo") {
+        return;
+    }
+    let certificates = Certificates::new();
+    let words = ["--size", "16m", "--tcp", "127.0.0.1:0"];
+    let served = certificates.serve_those_of(&certificates.file("ca-cert.pem"), &words);
+    let tcp = served.uris()[1].replace("127.0.0.1", "localhost");
+    let info = || {
+        let uri = certificates.believing(&tcp);
+        Command::new("nbdinfo").arg(uri).output().unwrap()
+    };
+    assert!(!info().status.success());
+    certificates.show("cert.pem", "key.pem");
+    let said = info();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn our_engine_shows_its_certificate_to_nbdkit() {
+    if !has("nbdkit") {
+        return;
+    }
+    let certificates = Certificates::new();
+    let (socket, pid) = (certificates.file("s"), certificates.file("pid"));
+    let directory = format!("--tls-certificates={}", certificates.0.path().display());
+    let started = Command::new("nbdkit")
+        .args(["--unix", &socket, "--pidfile", &pid])
+        .args(["--tls=require", "--tls-verify-peer", &directory])
+        .args(["memory", "16m"])
+        .output()
+        .unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let uri = certificates.believing(&format!("nbds+unix:///?socket={socket}"));
+    refused(&uri);
+    certificates.show("own.pem", "own-key.pem");
+    refused(&uri);
+    certificates.show("cert.pem", "key.pem");
+    is_verified(&uri, "4k");
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let ended = Command::new("kill").arg(pid.trim()).status().unwrap();
+    assert!(ended.success());
+}
