@@ -11,10 +11,18 @@ mod audited;
 mod hardship;
 #[path = "serve_block/incomplete.rs"]
 mod incomplete;
+#[path = "ground/limited.rs"]
+mod limited;
 #[path = "serve_block/owners.rs"]
 mod owners;
+#[path = "serve_block/raw.rs"]
+mod raw;
+#[path = "serve_block/same_seed.rs"]
+mod same_seed;
 #[path = "serve_block/served.rs"]
 mod served;
+#[path = "serve_block/short.rs"]
+mod short;
 #[path = "serve_block/tls.rs"]
 mod tls;
 

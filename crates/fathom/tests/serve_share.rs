@@ -11,6 +11,8 @@ mod browser;
 mod client;
 #[path = "serve_share/full_disk.rs"]
 mod full_disk;
+#[path = "ground/limited.rs"]
+mod limited;
 #[path = "serve_share/loads.rs"]
 mod loads;
 #[path = "serve_share/locked.rs"]

@@ -14,10 +14,10 @@ mod machine;
 mod series;
 mod session;
 
-pub use context::{CommonStart, Context, PeerFault, Peers, SnapshotRule, StartBy};
+pub use context::{CommonStart, Context, PeerFault, Peers, SnapshotRule, StartBy, fresh_run};
 pub use event::{Event, NoWatch, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,
-    Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
+    MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
 };
 pub use session::{Counted, Measured, Observation, Participant, Session};

@@ -18,6 +18,7 @@ mod memory;
 mod mount;
 mod observed;
 mod pressure;
+mod room;
 mod sched;
 mod storage;
 mod system;
@@ -34,6 +35,7 @@ pub use kernel_files::{KernelFiles, Reading};
 pub use observed::Observed;
 pub(crate) use observed::Used;
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
+pub use room::MemoryRoom;
 pub use sched::{CpuTicks, CpuTimes, ThreadSched};
 pub(crate) use watched::Watched;
 
@@ -248,6 +250,13 @@ impl Machine {
             &self.tree,
             &Groups::new(&self.tree, &mounts).throttle_paths(),
         )
+    }
+
+    /// How much memory this process may still take, to be asked again and again.
+    #[must_use]
+    pub fn memory_room(&self) -> MemoryRoom {
+        let mounts = mount::mounts(&self.tree);
+        MemoryRoom::new(&self.tree, &Groups::new(&self.tree, &mounts))
     }
 
     /// What the page cache holds and what memory shortage has cost.

@@ -3,10 +3,12 @@
 mod file;
 mod memory;
 mod null;
+mod pages;
 
 pub use file::FileBackend;
 pub use memory::MemoryBackend;
 pub use null::NullBackend;
+pub use pages::RoomKeeper;
 
 use crate::request::DeviceResult;
 use std::ops::Range;

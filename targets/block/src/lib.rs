@@ -29,7 +29,9 @@ mod testing;
 pub mod ublk;
 mod volatile;
 
-pub use backend::{BlockBackend, FileBackend, Keep, MemoryBackend, NullBackend, ZeroRoom};
+pub use backend::{
+    BlockBackend, FileBackend, Keep, MemoryBackend, NullBackend, RoomKeeper, ZeroRoom,
+};
 pub use device::{Geometry, ServedDevice, SizeKeeper};
 pub use journal::{CrashJournal, CrashStates, JournalFlaw};
 pub use lane::{Lane, Reaped, Submitted};

@@ -1,15 +1,16 @@
 //! `fathom serve block`: a block device.
 
+mod kept;
 mod ublk;
 
-use super::{file, histogram, of_tls, say, switch, text, tls, value, wrong};
+use super::{TlsFiles, file, histogram, of_tls, say, switch, text, tls, value, wrong};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use block::control::ControlSocket;
 use block::nbd::{NbdAddress, NbdServing};
 use block::{
-    BlockBackend, CrashJournal, CrashStates, DeviceLog, FileBackend, Geometry, JournalFlaw,
-    MemoryBackend, NullBackend, ServedDevice, VolatileBackend, control,
+    BlockBackend, CrashJournal, CrashStates, DeviceLog, Geometry, JournalFlaw, ServedDevice,
+    VolatileBackend, control,
 };
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, value_parser};
@@ -82,7 +83,15 @@ pub(super) fn command() -> Command {
                 "Offsets and lengths are multiples of it; any are taken over NBD if not given, and 512 by the kernel",
             ),
         )
-        .arg(switch("read-only", "Refuse what would change the device"));
+        .arg(switch("read-only", "Refuse what would change the device"))
+        .arg(
+            file(
+                "tls-client-ca",
+                "FILE",
+                "Authorities as PEM: refuse clients over TLS that show no certificate of theirs",
+            )
+            .requires("tls-cert"),
+        );
     ublk::arguments(of_truth(of_tls(command)))
 }
 
@@ -102,7 +111,14 @@ fn of_truth(command: Command) -> Command {
 }
 
 /// What only the NBD front knows.
-const OF_NBD: [&str; 5] = ["unix", "tcp", "export", "tls-cert", "tls-key"];
+const OF_NBD: [&str; 6] = [
+    "unix",
+    "tcp",
+    "export",
+    "tls-cert",
+    "tls-key",
+    "tls-client-ca",
+];
 
 /// The states of a journal that was given.
 fn states(matches: &ArgMatches) -> Result<Option<CrashStates>> {
@@ -189,13 +205,6 @@ fn spec(matches: &ArgMatches) -> Option<&str> {
     matches.get_one::<String>("misbehave").map(String::as_str)
 }
 
-fn kept(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
-    match memory(matches, block)? {
-        Some(memory) => Ok(Box::new(memory)),
-        None => elsewhere(matches, block),
-    }
-}
-
 /// Bytes of the device as asked for.
 fn size(matches: &ArgMatches, block: u32) -> Result<Option<u64>> {
     let size = matches
@@ -212,58 +221,6 @@ fn size(matches: &ArgMatches, block: u32) -> Result<Option<u64>> {
         return Err(wrong("size", why));
     }
     Ok(size.map(|Bytes(size)| size))
-}
-
-/// A device in memory; `None` where the bytes are elsewhere.
-fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBackend>> {
-    if matches.contains_id("file") || matches.get_flag("null") {
-        return Ok(None);
-    }
-    if let (Some(states), Some(number)) = (states(matches)?, matches.get_one::<u64>("crash-state"))
-    {
-        let memory = MemoryBackend::new(states.size()).context("--crash-states")?;
-        let told = states
-            .apply(*number, &memory)
-            .map_err(|why| wrong("crash-state", why))?;
-        say(&format!("{told}\n"));
-        tell_flaw(&states);
-        return Ok(Some(memory));
-    }
-    let Some(size) = size(matches, block)? else {
-        return Err(Usage("a device without a file needs a --size".to_owned()).into());
-    };
-    let memory = MemoryBackend::new(size).context("--size")?;
-    huge(matches, memory).map(Some)
-}
-
-/// Asks for huge pages where they are wanted.
-fn huge(matches: &ArgMatches, memory: MemoryBackend) -> Result<MemoryBackend> {
-    if matches.get_flag("huge-pages") {
-        return memory.with_huge_pages().context("--huge-pages");
-    }
-    Ok(memory)
-}
-
-/// Where bytes are that no supervisor needs to hold.
-fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
-    let size = size(matches, block)?;
-    if let Some(path) = matches.get_one::<PathBuf>("file") {
-        let read_only = matches.get_flag("read-only");
-        let shown = path.display();
-        if let Some(found) = run::safety::kernels_use(path).filter(|_| !read_only) {
-            return Err(wrong("file", format!("{shown} is in use: {found}")));
-        }
-        let backend =
-            FileBackend::open(path, size, read_only).with_context(|| format!("--file {shown}"))?;
-        if let Some(notice) = backend.notice() {
-            say(&format!("notice: {shown}: {notice}\n"));
-        }
-        return Ok(Box::new(backend));
-    }
-    let Some(size) = size else {
-        return Err(Usage("a device without a file needs a --size".to_owned()).into());
-    };
-    Ok(Box::new(NullBackend::new(size)))
 }
 
 fn geometry(matches: &ArgMatches) -> Result<Geometry> {
@@ -298,7 +255,7 @@ fn addresses(matches: &ArgMatches) -> Result<Vec<NbdAddress>> {
 
 /// The device with all that is done on the way to it.
 fn device(matches: &ArgMatches, geometry: Geometry) -> Result<Arc<ServedDevice>> {
-    let kept = kept(matches, geometry.block)?;
+    let kept = kept::backend(matches, geometry.block)?;
     let bytes = kept.size();
     let journal = journal(matches, bytes)?;
     let mut device = ServedDevice::new(cached(matches, kept, journal), geometry);
@@ -372,7 +329,10 @@ fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
     let serving = NbdServing {
         addresses: addresses(matches)?,
         export: text(matches, "export").to_owned(),
-        tls: tls(matches),
+        tls: tls(matches).map(|files| TlsFiles {
+            clients: matches.get_one("tls-client-ca").cloned(),
+            ..files
+        }),
     };
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
     let _whatever_it_is = sys::raise_file_limit();

@@ -1,70 +1,11 @@
 //! Clients that die, sizes that cannot be, memory and room that run out, and an end while requests
 //! are under way.
 
+use crate::raw::{READ, WRITE};
 use crate::served::Served;
 use crate::tell;
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::Write as _;
 use std::process::Command;
-
-const READ: u16 = 0;
-const WRITE: u16 = 1;
-
-/// A client that says what it likes.
-struct Raw(UnixStream);
-
-impl Raw {
-    fn connect(served: &Served) -> Self {
-        let uri = served.uri();
-        let (_, path) = uri.split_once("socket=").unwrap();
-        let mut stream = UnixStream::connect(path).unwrap();
-        let mut greeting = [0; 18];
-        stream.read_exact(&mut greeting).unwrap();
-        stream
-            .write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0")
-            .unwrap();
-        let mut export = [0; 10];
-        stream.read_exact(&mut export).unwrap();
-        Self(stream)
-    }
-
-    fn ask(&mut self, command: u16, offset: u64, length: u32) {
-        let head = [
-            &0x2560_9513_u32.to_be_bytes()[..],
-            &[0; 2],
-            &command.to_be_bytes(),
-            &[0; 8],
-            &offset.to_be_bytes(),
-            &length.to_be_bytes(),
-        ];
-        self.0.write_all(&head.concat()).unwrap();
-    }
-
-    /// The error of the next simple reply, without its data.
-    fn error(&mut self) -> u32 {
-        let mut reply = [0; 16];
-        self.0.read_exact(&mut reply).unwrap();
-        u32::from_be_bytes(reply[4..8].try_into().unwrap())
-    }
-
-    fn write(&mut self, offset: u64, bytes: &[u8]) -> u32 {
-        self.ask(WRITE, offset, u32::try_from(bytes.len()).unwrap());
-        self.0.write_all(bytes).unwrap();
-        self.error()
-    }
-
-    fn read(&mut self, offset: u64, length: u32) -> Result<Vec<u8>, u32> {
-        self.ask(READ, offset, length);
-        match self.error() {
-            0 => {
-                let mut bytes = vec![0; length as usize];
-                self.0.read_exact(&mut bytes).unwrap();
-                Ok(bytes)
-            }
-            error => Err(error),
-        }
-    }
-}
 
 /// Waits until the device says such a thing of itself.
 fn until_seen(control: &str, wanted: impl Fn(&serde_json::Value) -> bool) {
@@ -83,23 +24,23 @@ fn a_client_that_dies_in_the_middle_of_a_request_is_missed_by_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let control = dir.path().join("control").to_str().unwrap().to_owned();
     let served = Served::start(&["--size", "1m", "--control", &control]);
-    let mut lives = Raw::connect(&served);
+    let mut lives = served.client();
     assert_eq!(lives.write(4096, &[7; 4096]), 0);
     // Within a head, within the data of a write, and before the data of a read is taken.
-    let mut within_head = Raw::connect(&served);
+    let mut within_head = served.client();
     within_head
         .0
         .write_all(&0x2560_9513_u32.to_be_bytes())
         .unwrap();
-    let mut within_data = Raw::connect(&served);
+    let mut within_data = served.client();
     within_data.ask(WRITE, 4096, 4096);
     within_data.0.write_all(&[9; 2048]).unwrap();
-    let mut without_its_answer = Raw::connect(&served);
+    let mut without_its_answer = served.client();
     (0..32).for_each(|_| without_its_answer.ask(READ, 0, 1 << 20));
     drop((within_head, within_data, without_its_answer));
     // And while what it asked for is held.
     tell(&control, "misbehave hang=100%");
-    let mut held = Raw::connect(&served);
+    let mut held = served.client();
     held.ask(READ, 0, 512);
     until_seen(&control, |seen| seen["requests_in_flight"] == 1);
     drop(held);
@@ -115,7 +56,7 @@ fn the_end_does_not_wait_for_requests_that_hang_and_they_are_told() {
     const ESHUTDOWN: u32 = 108;
     let served = Served::start(&["--size", "1m", "--misbehave", "write.hang=100%"]);
     let socket = served.uri().split_once("socket=").unwrap().1.to_owned();
-    let mut client = Raw::connect(&served);
+    let mut client = served.client();
     client.ask(WRITE, 0, 512);
     client.0.write_all(&[1; 512]).unwrap();
     // What came before it has been answered, so that it has come.
@@ -152,7 +93,7 @@ fn sizes_that_cannot_be_are_refused_before_anything_is_made() {
 fn a_request_that_is_no_multiple_of_the_block_is_refused_and_the_client_goes_on() {
     const EINVAL: u32 = 22;
     let served = Served::start(&["--size", "1m", "--block-size", "4k"]);
-    let mut client = Raw::connect(&served);
+    let mut client = served.client();
     assert_eq!(client.write(0, &[1; 512]), EINVAL);
     assert_eq!(client.read(512, 4096), Err(EINVAL));
     assert_eq!(client.read((1 << 20) - 4096, 8192), Err(EINVAL));
@@ -177,15 +118,14 @@ fn privileged_where_room_runs_out_writes_are_refused_and_nothing_else() {
     let _unmounted = Unmount(small.to_owned());
     let file = dir.path().join("disk");
     let served = Served::start(&["--size", "16m", "--file", file.to_str().unwrap()]);
-    let mut client = Raw::connect(&served);
+    let mut client = served.client();
     let piece = vec![5; 1 << 20];
     assert_eq!(client.write(0, &piece), 0);
     let later: Vec<u32> = (1..4).map(|at| client.write(at << 20, &piece)).collect();
     assert_eq!(later[1..], [ENOSPC; 2]);
     assert!(client.read(0, 1 << 20).unwrap() == piece);
     // What is given back can be written.
-    client.ask(4, 0, 1 << 20);
-    assert_eq!(client.error(), 0);
+    assert_eq!(client.trim(0, 1 << 20), 0);
     assert_eq!(client.write(8 << 20, &piece), 0);
     assert!(client.read(8 << 20, 1 << 20).unwrap() == piece);
     assert_eq!(served.end(), Some(0));
@@ -214,7 +154,7 @@ fn privileged_a_backing_that_hangs_does_not_hold_up_the_end() {
         std::thread::yield_now();
     }
     let served = Served::start(&["--file", &disk, "--read-only"]);
-    let mut client = Raw::connect(&served);
+    let mut client = served.client();
     assert_eq!(client.read(0, 512), Ok(vec![0; 512]));
     tell(&control, "misbehave read.hang=100%");
     client.ask(READ, 512 << 10, 4096);

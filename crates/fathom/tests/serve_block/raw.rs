@@ -1,5 +1,6 @@
 //! A client of NBD that says what it likes.
 
+use crate::served::Served;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
@@ -9,6 +10,13 @@ const TRIM: u16 = 4;
 
 /// A client that says what it likes.
 pub(crate) struct Raw(pub(crate) UnixStream);
+
+impl Served {
+    /// A client of it.
+    pub(crate) fn client(&self) -> Raw {
+        Raw::connect(&self.uri())
+    }
+}
 
 impl Raw {
     /// Connects with the server at this address.

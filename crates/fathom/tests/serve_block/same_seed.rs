@@ -31,7 +31,10 @@ fn every_write_that_a_second_run_of_the_same_seed_lost_is_found() {
     let whole = "--write-percent 100 --verify-when passes --duration 0s --block-size 4k";
     let words: Vec<&str> = whole.split(' ').collect();
     let first = run(&served, &words);
-    assert_eq!((&first["operations"], &first["failures"]), (&256.into(), &0.into()));
+    assert_eq!(
+        (&first["operations"], &first["failures"]),
+        (&256.into(), &0.into())
+    );
     tell(&control, "misbehave write.lost=100%");
     let second = run(&served, &words);
     assert_eq!(second["by_kind"], serde_json::json!({ "foreign run": 256 }));
@@ -44,7 +47,10 @@ fn what_an_earlier_run_of_another_id_wrote_is_verified_by_a_later_one() {
     let written = "--write-percent 100 --verify-when later --duration 0s";
     run(&served, &written.split(' ').collect::<Vec<_>>());
     let read = run(&served, &["--duration", "0s"]);
-    assert_eq!((&read["operations"], &read["failures"]), (&256.into(), &0.into()));
+    assert_eq!(
+        (&read["operations"], &read["failures"]),
+        (&256.into(), &0.into())
+    );
     let mixed = ["--write-percent", "50", "--random", "--total-bytes", "8m"];
     assert_eq!(run(&served, &mixed)["failures"], 0);
     assert_eq!(served.end(), Some(0));

@@ -11,7 +11,7 @@ pub(crate) struct Served {
     _dir: tempfile::TempDir,
 }
 
-fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
     command
         .args(["serve", "block", "--front", "nbd"])
@@ -22,8 +22,11 @@ fn command(args: &[&str]) -> Command {
 impl Served {
     /// Serves at a socket of its own unless the arguments name one.
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::begun(command(args), args)
+    }
+
+    pub(crate) fn begun(mut command: Command, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = command(args);
         if !args.contains(&"--unix") {
             command.arg("--unix").arg(dir.path().join("disk.sock"));
         }

@@ -1,37 +1,23 @@
 //! A device in memory on a machine, or in a control group, that has not so much.
 
-use crate::served::Served;
+use crate::limited::Limited;
+use crate::served::{Served, command};
 use crate::tell;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
-/// A group of version 1 that may have so much memory, and goes at the end.
-struct Limited(PathBuf);
-
-impl Limited {
-    fn new(bytes: u64) -> Option<Self> {
-        let name = format!("fathom-block-test-{}", std::process::id());
-        let path = Path::new("/sys/fs/cgroup/memory").join(name);
-        std::fs::create_dir(&path).ok()?;
-        let limited = Self(path);
-        let limit = limited.0.join("memory.limit_in_bytes");
-        std::fs::write(limit, bytes.to_string()).ok()?;
-        Some(limited)
-    }
-
-    fn kills(&self) -> String {
-        let said = std::fs::read_to_string(self.0.join("memory.oom_control")).unwrap();
-        said.lines().last().unwrap().to_owned()
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        let _emptied = std::fs::write(self.0.join("memory.force_empty"), "0");
-        // It is busy until the last process is gone.
-        while std::fs::remove_dir(&self.0).is_err_and(|e| e.kind() == ErrorKind::ResourceBusy) {
-            std::thread::yield_now();
-        }
+impl Served {
+    /// Serves in a control group; what it says beside its results goes to the file.
+    pub(crate) fn start_in(group: &Path, said: &str, args: &[&str]) -> Self {
+        let plain = command(args);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
+            .arg(group)
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .stderr(std::fs::File::create(said).unwrap());
+        Self::begun(command, args)
     }
 }
 

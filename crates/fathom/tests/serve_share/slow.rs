@@ -2,8 +2,8 @@
 
 use super::client::{FORM, Server, form, read};
 use super::{LAYOUTS, noise, served};
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use crate::limited::Limited;
+use std::io::{Read as _, Write as _};
 
 #[test]
 fn two_hundred_slow_uploads_take_little_memory_and_each_arrives_whole() {
@@ -64,36 +64,6 @@ fn whoever_comes_after_many_slow_downloads_gets_every_byte() {
         assert!(got.body == bytes, "{options:?}");
         let grown = server.most_memory().saturating_sub(before);
         assert!(grown < 45_000_000, "{options:?}: {grown} bytes more");
-    }
-}
-
-/// A group of version 1 that may have so much memory, and goes at the end.
-struct Limited(PathBuf);
-
-impl Limited {
-    fn new(bytes: u64) -> Option<Self> {
-        let name = format!("fathom-share-test-{}", std::process::id());
-        let path = Path::new("/sys/fs/cgroup/memory").join(name);
-        std::fs::create_dir(&path).ok()?;
-        let limited = Self(path);
-        let limit = limited.0.join("memory.limit_in_bytes");
-        std::fs::write(limit, bytes.to_string()).ok()?;
-        Some(limited)
-    }
-
-    fn kills(&self) -> String {
-        let said = std::fs::read_to_string(self.0.join("memory.oom_control")).unwrap();
-        said.lines().last().unwrap().to_owned()
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        let _emptied = std::fs::write(self.0.join("memory.force_empty"), "0");
-        // It is busy until the last process is gone.
-        while std::fs::remove_dir(&self.0).is_err_and(|e| e.kind() == ErrorKind::ResourceBusy) {
-            std::thread::yield_now();
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::mount::Mount;
 use super::tree::Tree;
 
 /// A limit of version 1 that means none: the largest number of pages, in bytes, of any page size.
-const VERSION_1_UNLIMITED: u64 = 1 << 62;
+pub(super) const VERSION_1_UNLIMITED: u64 = 1 << 62;
 
 /// The directories of one controller, from this process's group up to the mount point.
 struct Levels {
@@ -68,6 +68,13 @@ impl<'a> Groups<'a> {
             .into_iter()
             .map(|directory| format!("{directory}/cpu.stat"))
             .collect()
+    }
+
+    /// Where the limits of memory are, the nearest first, and whether they are of version 2.
+    pub(super) fn memory_directories(&self) -> (bool, Vec<String>) {
+        self.levels("memory")
+            .map(|levels| (levels.unified, levels.directories))
+            .unwrap_or_default()
     }
 
     fn version(&self) -> Option<CgroupVersion> {

@@ -62,15 +62,22 @@ impl MemoryRoom {
         let sum = |names: [&str; 2]| names.into_iter().filter_map(pages).sum::<u64>();
         let (limit, has) = if self.unified {
             let limit = number("memory.max")?;
-            let swap = left("memory.swap.max", "memory.swap.current").map_or(swap, |own| own.min(swap));
+            let swap =
+                left("memory.swap.max", "memory.swap.current").map_or(swap, |own| own.min(swap));
             let has = left("memory.max", "memory.current")?.saturating_add(swap);
-            (limit, has.saturating_add(sum(["active_file", "inactive_file"])))
+            (
+                limit,
+                has.saturating_add(sum(["active_file", "inactive_file"])),
+            )
         } else {
             let limit = number("memory.limit_in_bytes")?;
             let has = left("memory.limit_in_bytes", "memory.usage_in_bytes")?.saturating_add(swap);
             let both = left("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes");
             let files = sum(["total_active_file", "total_inactive_file"]);
-            (limit, both.map_or(has, |both| both.min(has)).saturating_add(files))
+            (
+                limit,
+                both.map_or(has, |both| both.min(has)).saturating_add(files),
+            )
         };
         Some(has.saturating_sub(kept(limit)))
     }

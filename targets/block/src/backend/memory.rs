@@ -1,9 +1,10 @@
 //! A device in memory: a file without a name, mapped, so that another process can hold it and the
 //! device outlives its server.
 //!
-//! Sparse by nature: a page that was never written takes no memory. The kernel keeps the pages, so
-//! that queues share no lock of ours.
+//! Sparse: a page that was never written takes no memory, also where it is read. The kernel keeps the
+//! pages, so that queues share no lock of ours.
 
+use super::pages::{RoomKeeper, WrittenPages};
 use super::{BlockBackend, Keep, ZeroRoom};
 use crate::request::{DeviceResult, Errno};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -16,6 +17,8 @@ use sys::{FileMap, MapAdvice};
 
 /// Addresses that are kept free so that the device can grow; they cost nothing until it does.
 const REACH: u64 = 1 << 40;
+/// Bytes of a huge page.
+const HUGE: u64 = 2 << 20;
 
 pub struct MemoryBackend {
     file: File,
@@ -23,6 +26,7 @@ pub struct MemoryBackend {
     /// Bytes that the mapping covers.
     reach: u64,
     size: AtomicU64,
+    pages: WrittenPages,
 }
 
 impl MemoryBackend {
@@ -47,11 +51,13 @@ impl MemoryBackend {
         let map = |reach| FileMap::new(file.try_clone()?, reach, true).map(|map| (map, reach));
         // Where addresses are limited, the device keeps the size that it has.
         let (map, reach) = map(size.saturating_mul(2).max(REACH)).or_else(|_| map(size.max(1)))?;
+        let pages = written(&file, reach, sys::page_size() as u64);
         Ok(Self {
             file,
             map,
             reach,
             size: AtomicU64::new(size),
+            pages,
         })
     }
 
@@ -61,13 +67,62 @@ impl MemoryBackend {
     /// A kernel without.
     pub fn with_huge_pages(self) -> io::Result<Self> {
         self.map.advise(MapAdvice::HugePage)?;
-        Ok(self)
+        let pages = written(&self.file, self.reach, HUGE);
+        Ok(Self { pages, ..self })
+    }
+
+    /// Refuses to write where there is no memory for it, which the keeper knows.
+    #[must_use]
+    pub fn with_room(mut self, keeper: RoomKeeper) -> Self {
+        self.pages.set_keeper(keeper);
+        self
     }
 
     /// The memory, to be handed on.
     pub fn memory(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+impl MemoryBackend {
+    /// Reads where some pages were never written: to touch them would take memory for zeros.
+    #[cold]
+    fn read_sparse(&self, extent: &Range<u64>, into: &mut [u8]) -> DeviceResult {
+        let mut rest = into;
+        let mut at = extent.start;
+        while at < extent.end {
+            let (end, is_written) = self.pages.run(at, extent.end);
+            let length = usize::try_from(end - at).unwrap_or(rest.len());
+            let (piece, behind) = rest.split_at_mut(length);
+            if is_written {
+                copied(self.map.read(at, piece))?;
+            } else {
+                piece.fill(0);
+            }
+            (rest, at) = (behind, end);
+        }
+        Ok(())
+    }
+}
+
+/// The pages that a file has.
+fn written(file: &File, reach: u64, page: u64) -> WrittenPages {
+    let pages = WrittenPages::new(reach, page);
+    let size = file.metadata().map_or(0, |facts| facts.len());
+    let mut at = 0;
+    while at < size {
+        let (end, has_data) = allocated(file, at, size);
+        if has_data {
+            pages.mark(&(at..end));
+        }
+        at = end;
+    }
+    pages
+}
+
+/// The bytes of a request.
+fn extent(offset: u64, bytes: &[u8]) -> Range<u64> {
+    offset..offset.saturating_add(bytes.len() as u64)
 }
 
 /// What a copy says: bytes, or a negative number of an error.
@@ -109,12 +164,20 @@ impl BlockBackend for MemoryBackend {
 
     #[inline]
     fn read(&self, offset: u64, into: &mut [u8]) -> DeviceResult {
-        copied(self.map.read(offset, into))
+        let extent = extent(offset, into);
+        if self.pages.are_written(&extent) {
+            return copied(self.map.read(offset, into));
+        }
+        self.read_sparse(&extent, into)
     }
 
     #[inline]
     fn write(&self, offset: u64, from: &[u8], _keep: Keep) -> DeviceResult {
-        copied(self.map.write(offset, from))
+        let extent = extent(offset, from);
+        self.pages.take(&extent)?;
+        let outcome = copied(self.map.write(offset, from));
+        self.pages.confirm(&extent);
+        outcome
     }
 
     fn flush(&self) -> DeviceResult {
@@ -129,8 +192,10 @@ impl BlockBackend for MemoryBackend {
             let flags = FallocateFlags::KEEP_SIZE;
             fallocate(&self.file, flags, extent.start, extent.end - extent.start)
         };
+        self.pages.forget(&extent);
         punch(&self.file, &extent).map_err(|error| Errno::of(&error))?;
         if room == ZeroRoom::Kept {
+            self.pages.take(&extent)?;
             allocate(&extent).map_err(|error| Errno::of(&error.into()))?;
         }
         Ok(())
@@ -146,10 +211,97 @@ impl BlockBackend for MemoryBackend {
         }
         // A smaller device first refuses what will be gone.
         self.size.fetch_min(bytes, Relaxed);
+        self.pages.forget(&(bytes..self.reach));
         self.file
             .set_len(bytes)
             .map_err(|error| Errno::of(&error))?;
         self.size.store(bytes, Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
+    const PAGE: u64 = 4096;
+
+    fn blocks(device: &MemoryBackend) -> u64 {
+        device.file.metadata().unwrap().blocks() * 512
+    }
+
+    fn full(left: u64) -> MemoryBackend {
+        let room = RoomKeeper {
+            left: Box::new(move || Some(left)),
+            refused: Box::new(|_| {}),
+        };
+        MemoryBackend::new(1 << 20).unwrap().with_room(room)
+    }
+
+    #[test]
+    fn what_was_never_written_is_read_without_taking_memory() {
+        let device = MemoryBackend::new(1 << 30).unwrap();
+        device.write(5 * PAGE - 1, &[1, 2], Keep::Cached).unwrap();
+        let mut all = vec![9; 16 << 20];
+        device.read(0, &mut all).unwrap();
+        let there: Vec<usize> = (0..all.len()).filter(|at| all[*at] != 0).collect();
+        assert_eq!(there, [20_479, 20_480]);
+        assert_eq!(blocks(&device), 2 * PAGE);
+    }
+
+    #[test]
+    fn memory_that_is_taken_over_is_known_as_it_was_left() {
+        let before = MemoryBackend::new(1 << 20).unwrap();
+        before.write(3 * PAGE, &[7; 4096], Keep::Cached).unwrap();
+        let after = MemoryBackend::over(before.file.try_clone().unwrap()).unwrap();
+        let after = after.with_huge_pages().unwrap_or(before);
+        let mut found = [0; 4096];
+        after.read(3 * PAGE, &mut found).unwrap();
+        assert_eq!(found, [7; 4096]);
+    }
+
+    #[test]
+    fn without_memory_fresh_pages_are_refused_and_what_is_there_can_be_written_and_given_back() {
+        let device = full(0);
+        let all = 0..1_u64 << 20;
+        assert_eq!(device.write(0, &[1], Keep::Cached), Err(Errno::ENOSPC));
+        let refused = device.zero(all.clone(), ZeroRoom::Kept, Keep::Cached);
+        assert_eq!(refused, Err(Errno::ENOSPC));
+        device.zero(all, ZeroRoom::Given, Keep::Cached).unwrap();
+        assert_eq!(blocks(&device), 0);
+        let device = full(2 * PAGE);
+        device.write(0, &[1; 8192], Keep::Cached).unwrap();
+        device.write(4, &[2; 8], Keep::Cached).unwrap();
+        let refused = device.write(PAGE, &[3; 20_000], Keep::Cached);
+        assert_eq!(refused, Err(Errno::ENOSPC));
+        let mut found = [0; 1];
+        device.read(PAGE, &mut found).unwrap();
+        assert_eq!(found, [1], "nothing of it was written");
+    }
+
+    #[test]
+    fn a_page_that_is_given_back_while_it_is_written_is_written_or_gone_for_good() {
+        let device = MemoryBackend::new(PAGE).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    let zeroed = device.zero(0..PAGE, ZeroRoom::Given, Keep::Cached);
+                    zeroed.unwrap();
+                }
+            });
+            for round in 1..=2000_u64 {
+                let bytes = round.to_le_bytes();
+                device.write(0, &bytes, Keep::Cached).unwrap();
+                let mut found = [0; 8];
+                device.read(0, &mut found).unwrap();
+                assert!(found == bytes || found == [0; 8]);
+            }
+        });
+        device.write(8, &[1], Keep::Cached).unwrap();
+        let (mut one, mut other) = ([0; 16], [0; 16]);
+        device.read(0, &mut one).unwrap();
+        assert!(device.map.read(0, &mut other) > 0);
+        assert_eq!(one, other);
     }
 }

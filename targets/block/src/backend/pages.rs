@@ -28,7 +28,7 @@ pub struct RoomKeeper {
     pub refused: Box<dyn Fn(u64) + Send + Sync>,
 }
 
-pub(super) struct Pages {
+pub(super) struct WrittenPages {
     leaves: Box<[OnceLock<Leaf>]>,
     page: u64,
     keeper: Option<RoomKeeper>,
@@ -38,7 +38,7 @@ pub(super) struct Pages {
     is_short: AtomicBool,
 }
 
-impl Pages {
+impl WrittenPages {
     /// Of a device of at most so many bytes, none of which was written.
     pub(super) fn new(bytes: u64, page: u64) -> Self {
         let count = bytes.div_ceil(page * LEAF_PAGES);
@@ -205,8 +205,8 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    fn with_room(bytes: u64, left: u64) -> (Pages, Arc<AtomicU64>, Arc<AtomicU64>) {
-        let mut pages = Pages::new(bytes, PAGE);
+    fn with_room(bytes: u64, left: u64) -> (WrittenPages, Arc<AtomicU64>, Arc<AtomicU64>) {
+        let mut pages = WrittenPages::new(bytes, PAGE);
         let (left, told) = (Arc::new(AtomicU64::new(left)), Arc::new(AtomicU64::new(0)));
         let (of, to) = (Arc::clone(&left), Arc::clone(&told));
         pages.set_keeper(RoomKeeper {
@@ -220,17 +220,23 @@ mod tests {
 
     #[test]
     fn a_page_is_written_from_its_first_byte_and_given_back_as_a_whole() {
-        let pages = Pages::new(1 << 40, PAGE);
+        let pages = WrittenPages::new(1 << 40, PAGE);
         let far = (1 << 39) + 5;
         assert!(!pages.are_written(&(0..1)));
         pages.take(&(far..far + 2 * PAGE)).unwrap();
         assert!(pages.are_written(&(far..far + 2 * PAGE)));
-        assert!(pages.are_written(&(far - 5..far + 3 * PAGE - 5)), "three pages");
+        assert!(
+            pages.are_written(&(far - 5..far + 3 * PAGE - 5)),
+            "three pages"
+        );
         assert!(!pages.are_written(&(far - 6..far)));
         assert_eq!(pages.run(far, 1 << 40), (far + 3 * PAGE - 5, true));
         assert_eq!(pages.run(0, PAGE * 3), (PAGE * 3, false));
         pages.forget(&(far - 4..far + 2 * PAGE));
-        assert!(pages.are_written(&(far..far + 1)), "its first bytes are kept");
+        assert!(
+            pages.are_written(&(far..far + 1)),
+            "its first bytes are kept"
+        );
         assert!(!pages.are_written(&(far + PAGE..far + PAGE + 1)));
         assert!(pages.are_written(&(far + 2 * PAGE..far + 2 * PAGE + 1)));
         pages.forget(&(0..1 << 40));
@@ -239,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_write_across_leaves_marks_both() {
-        let pages = Pages::new(1 << 40, PAGE);
+        let pages = WrittenPages::new(1 << 40, PAGE);
         let edge = LEAF_PAGES * PAGE;
         pages.take(&(edge - 1..edge + 1)).unwrap();
         assert!(pages.are_written(&(edge - PAGE..edge + PAGE)));

@@ -1,6 +1,7 @@
 //! `fathom serve block --front ublk`: a device of the kernel, and what there is of such devices.
 
 use super::super::{histogram, say, switch, text, value, wrong};
+use super::kept;
 use crate::exit::Usage;
 use crate::tell;
 use anyhow::{Context as _, Result};
@@ -149,8 +150,8 @@ fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
     let inherited = inherited.context("what the supervisor hands over")?;
     let started = inherited.start_sign().context("a sign of the supervisor")?;
     let kept: Box<dyn BlockBackend> = match inherited.memory {
-        Some(memory) => Box::new(super::huge(matches, memory)?),
-        None => super::elsewhere(matches, geometry.block)?,
+        Some(memory) => Box::new(kept::bounded(matches, memory)?),
+        None => kept::elsewhere(matches, geometry.block)?,
     };
     let before = inherited.orders.last().map(|(_, text)| text);
     let mut device = ServedDevice::new(super::cached(matches, kept, inherited.journal), geometry)
@@ -216,11 +217,11 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
     if serving.unprivileged && serving.user_copy {
         return Err(Usage("--user-copy is not for --unprivileged devices".to_owned()).into());
     }
-    let memory = super::memory(matches, geometry.block)?;
+    let memory = kept::memory(matches, geometry.block)?;
     let size = match &memory {
         Some(memory) => memory.size(),
         // Only asked for its size: each server opens it for itself.
-        None => super::elsewhere(matches, geometry.block)?.size(),
+        None => kept::elsewhere(matches, geometry.block)?.size(),
     };
     if !size.is_multiple_of(u64::from(geometry.block)) {
         let why = format!("{} is not a multiple of the block size", Bytes(size));

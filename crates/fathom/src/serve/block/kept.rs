@@ -1,0 +1,82 @@
+//! Where the bytes of a served device are.
+
+use super::{say, size, states, tell_flaw, wrong};
+use crate::exit::Usage;
+use crate::tell;
+use anyhow::{Context as _, Result};
+use block::{BlockBackend, FileBackend, MemoryBackend, NullBackend, RoomKeeper};
+use clap::ArgMatches;
+use host::Machine;
+use std::path::{Path, PathBuf};
+use units::Bytes;
+
+/// The bytes of a device over NBD.
+pub(super) fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+    match memory(matches, block)? {
+        Some(memory) => Ok(Box::new(memory)),
+        None => elsewhere(matches, block),
+    }
+}
+
+/// A device in memory; `None` where the bytes are elsewhere.
+pub(super) fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBackend>> {
+    if matches.contains_id("file") || matches.get_flag("null") {
+        return Ok(None);
+    }
+    if let (Some(states), Some(number)) = (states(matches)?, matches.get_one::<u64>("crash-state"))
+    {
+        let memory = MemoryBackend::new(states.size()).context("--crash-states")?;
+        let told = states
+            .apply(*number, &memory)
+            .map_err(|why| wrong("crash-state", why))?;
+        say(&format!("{told}\n"));
+        tell_flaw(&states);
+        return Ok(Some(memory));
+    }
+    let Some(size) = size(matches, block)? else {
+        return Err(Usage("a device without a file needs a --size".to_owned()).into());
+    };
+    let memory = MemoryBackend::new(size).context("--size")?;
+    bounded(matches, memory).map(Some)
+}
+
+/// Memory as it was asked for: of huge pages where they are wanted, and no more of it than there is.
+pub(super) fn bounded(matches: &ArgMatches, memory: MemoryBackend) -> Result<MemoryBackend> {
+    let memory = if matches.get_flag("huge-pages") {
+        memory.with_huge_pages().context("--huge-pages")?
+    } else {
+        memory
+    };
+    let room = Machine::at(Path::new("/")).memory_room();
+    Ok(memory.with_room(RoomKeeper {
+        left: Box::new(move || room.bytes()),
+        refused: Box::new(|left| {
+            tell::say(&format!(
+                "no memory: {} may still be taken here, so writes to parts of the device that hold nothing yet are refused (ENOSPC); give it more memory, or trim what is not needed",
+                Bytes(left)
+            ));
+        }),
+    }))
+}
+
+/// Where bytes are that no supervisor needs to hold.
+pub(super) fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+    let size = size(matches, block)?;
+    if let Some(path) = matches.get_one::<PathBuf>("file") {
+        let read_only = matches.get_flag("read-only");
+        let shown = path.display();
+        if let Some(found) = run::safety::kernels_use(path).filter(|_| !read_only) {
+            return Err(wrong("file", format!("{shown} is in use: {found}")));
+        }
+        let backend =
+            FileBackend::open(path, size, read_only).with_context(|| format!("--file {shown}"))?;
+        if let Some(notice) = backend.notice() {
+            say(&format!("notice: {shown}: {notice}\n"));
+        }
+        return Ok(Box::new(backend));
+    }
+    let Some(size) = size else {
+        return Err(Usage("a device without a file needs a --size".to_owned()).into());
+    };
+    Ok(Box::new(NullBackend::new(size)))
+}
