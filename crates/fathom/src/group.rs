@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
-pub(crate) use launched::Launch;
+pub(crate) use launched::{Launch, refuse_several};
 pub(crate) use together::run;
 
 const HEADING: &str = "Several hosts";

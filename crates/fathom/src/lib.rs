@@ -116,7 +116,25 @@ fn verbs() -> Command {
         .subcommand(man::man_command())
 }
 
+/// What is measured by one process alone.
+fn of_one_process(matches: &clap::ArgMatches) -> Option<&'static str> {
+    let (verb, matches) = matches.subcommand()?;
+    match verb {
+        "profile" => Some("profile"),
+        "load" => Some("load"),
+        "calibrate" => Some("calibrate"),
+        "compare" => matches.get_flag("run").then_some("compare"),
+        "lab" => (matches.subcommand_name() == Some("run")).then_some("lab run"),
+        _ => None,
+    }
+}
+
 fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
+    if let Some(verb) = of_one_process(matches)
+        && let Some(code) = group::refuse_several(verb)?
+    {
+        return Ok(code);
+    }
     match matches.subcommand() {
         Some(("profile", matches)) => profile::run(matches),
         Some(("run", matches)) => run::run(matches),

@@ -13,6 +13,31 @@ use units::Nanos;
 
 const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
 
+/// The launcher that started several of this process.
+pub(super) fn launched() -> Option<Launched> {
+    let environment = |name: &str| std::env::var(name).ok();
+    Launched::read(&environment).filter(|launched| launched.size > 1)
+}
+
+/// Refuses what one process does alone where a launcher started several: each would measure beside
+/// the others and know nothing of them. Where another one says it, its exit code.
+///
+/// # Errors
+/// A launcher started several.
+pub(crate) fn refuse_several(verb: &str) -> Result<Option<i32>> {
+    let Some(launched) = launched() else {
+        return Ok(None);
+    };
+    if launched.rank > 0 {
+        return Ok(Some(2));
+    }
+    Err(Usage(format!(
+        "a launcher started {} of this command ({}), and `fathom {verb}` is of one process: they would measure beside each other and know nothing of each other. Start it without the launcher; what ranks do together is `fathom run`. If this one alone was meant: env -u {} fathom {verb} …",
+        launched.size, launched.variable, launched.variable
+    ))
+    .into())
+}
+
 /// A group that a launcher started.
 pub(crate) struct Launch {
     pub(crate) launched: Launched,
@@ -29,9 +54,7 @@ impl Launch {
         let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
-        let environment = |name: &str| std::env::var(name).ok();
-        let launched = Launched::read(&environment).filter(|launched| launched.size > 1);
-        let Some(launched) = launched.filter(|_| text("rank").is_none()) else {
+        let Some(launched) = launched().filter(|_| text("rank").is_none()) else {
             return Ok(None);
         };
         let choice = match text("mpi") {
