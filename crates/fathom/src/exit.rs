@@ -5,16 +5,45 @@ use crate::tell::say;
 use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Where a launcher hands the code on, ours are told from its own by so much.
+const OF_RANKS: i32 = 64;
+/// Stopped by a terminal that hung up, by Ctrl-C, by whoever asked it to end.
+const STOPPED: [i32; 3] = [129, 130, 143];
+
+/// Whether the code goes through a launcher to a process of ours.
+static GOES_TO_FRONT: AtomicBool = AtomicBool::new(false);
+
+/// Exit codes of this process go through a launcher to a process of ours.
+pub(crate) fn speak_to_front() {
+    GOES_TO_FRONT.store(true, Relaxed);
+}
+
+/// The code as whoever waits for this process expects it.
+pub(crate) fn as_heard(code: i32) -> i32 {
+    match GOES_TO_FRONT.load(Relaxed) && (1..=5).contains(&code) {
+        true => OF_RANKS + code,
+        false => code,
+    }
+}
+
+/// The code that ranks meant; `None` where the launcher speaks for itself.
+pub(crate) fn from_launcher(code: i32) -> Option<i32> {
+    let of_ranks = code - OF_RANKS;
+    if (1..=5).contains(&of_ranks) {
+        return Some(of_ranks);
+    }
+    Some(code).filter(|code| *code == 0 || STOPPED.contains(code))
+}
 
 /// A verb's outcome as an exit code, its error told.
 pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
-    match outcome {
-        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        Err(error) => {
-            say(&format!("error: {}", told(&error)));
-            ExitCode::from(u8::try_from(code_of(&error)).unwrap_or(1))
-        }
-    }
+    let code = outcome.unwrap_or_else(|error| {
+        say(&format!("error: {}", told(&error)));
+        code_of(&error)
+    });
+    ExitCode::from(u8::try_from(as_heard(code)).unwrap_or(1))
 }
 
 /// An error and its causes, without those that it tells itself.
@@ -87,4 +116,35 @@ impl std::error::Error for Usage {}
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
     let _nobody_reads_a_closed_terminal = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_ranks_are_told_from_those_of_their_launcher() {
+        let heard: Vec<Option<i32>> = [0, 1, 2, 9, 65, 69, 70, 130, 137, 143, 255]
+            .into_iter()
+            .map(from_launcher)
+            .collect();
+        let none = None;
+        assert_eq!(
+            heard,
+            [
+                Some(0),
+                none,
+                none,
+                none,
+                Some(1),
+                Some(5),
+                none,
+                Some(130),
+                none,
+                Some(143),
+                none
+            ]
+        );
+        assert_eq!(as_heard(3), 3, "nobody waits behind a launcher");
+    }
 }

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 38] = [
+const WORDS: [(&str, &str, &str); 43] = [
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -62,6 +62,23 @@ const WORDS: [(&str, &str, &str); 38] = [
     ("run", "--iodirect", "--direct"),
     ("run", "--rand", "--random"),
     ("run", "--zones", "NUMA nodes of workers are --numa-zones"),
+    ("run", "--host", "mpirun's --host is --hosts a,b:2"),
+    ("run", "--hostsfile", "elbencho's --hostsfile is --hostfile"),
+    (
+        "run",
+        "--client",
+        "fio's --client is --hosts, which needs no server there",
+    ),
+    (
+        "run",
+        "--server",
+        "no host needs a server: --hosts starts what is needed",
+    ),
+    (
+        "run",
+        "--service",
+        "no host needs a service: --hosts starts what is needed",
+    ),
     (
         "profile",
         "--runtime",

@@ -2,19 +2,23 @@
 
 mod agree;
 mod connection;
+mod front;
+mod host_list;
 mod joining;
 mod launched;
+mod launcher;
 mod together;
 
 use crate::exit::Usage;
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use host::{CommonStart, Machine, StartBy};
 use record::{FathomVersion, GroupAccount, Record, TargetReach};
 use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
+pub(crate) use front::Front;
 pub(crate) use launched::{Launch, refuse_several};
 pub(crate) use together::run;
 
@@ -95,8 +99,41 @@ pub(crate) fn add(command: Command) -> Command {
             "TIME",
             "A rank that is not heard of for so long is lost, and the trial with it [default: 10s]",
         ))
-        .arg(arg("hosts", "LIST", "Not available yet: give each host --rank and --start-at").hide(true))
-        .arg(arg("hostfile", "FILE", "As --hosts").hide(true))
+        .arg(
+            arg(
+                "hosts",
+                "LIST",
+                "Do it from these hosts: a,b:2 is one rank on a and two on b, connected by MPI's launcher. The first writes the records, and each finds fathom where it is here",
+            )
+            .alias("host-list"),
+        )
+        .arg(
+            arg("hostfile", "FILE", "As --hosts, from a file: a host a line")
+                .alias("clients-file"),
+        )
+        .arg(arg(
+            "launcher",
+            "COMMAND",
+            "What starts the ranks of --hosts: mpirun, mpiexec, srun, or a command with its own options [default: auto: in an allocation of Slurm srun, elsewhere mpirun or mpiexec of PATH]",
+        ))
+        .arg(arg("mode", "MODE", "IOPulse's: standalone is what there is").hide(true))
+        .arg(arg("listen-port", "PORT", "IOPulse's").hide(true))
+        .arg(arg("worker-port", "PORT", "IOPulse's").hide(true))
+        .arg(
+            Arg::new(front::MARK)
+                .long(front::MARK)
+                .action(ArgAction::SetTrue)
+                .hide(true)
+                .help("A process with --hosts started this one")
+                .help_heading(HEADING),
+        )
+}
+
+/// Has the exit code told so that whoever started the launcher knows whose it is.
+pub(crate) fn note_front(matches: &ArgMatches) {
+    if matches.get_flag(front::MARK) {
+        crate::exit::speak_to_front();
+    }
 }
 
 /// What is asked of a rank.
@@ -112,9 +149,6 @@ impl RankPlace {
     /// `None` for a run on its own.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
         let text = |name: &str| matches.get_one::<String>(name);
-        if text("hosts").or(text("hostfile")).is_some() {
-            return Err(Usage("--hosts and --hostfile do not start other hosts yet; start one process a host with --rank I/N, --start-at TIME and --records FILE, and join the files with `fathom merge`".into()).into());
-        }
         let (rank, start) = match (text("rank"), text("start-at")) {
             (None, None) => return Ok(None),
             (Some(rank), Some(start)) => (rank, start),

@@ -211,6 +211,11 @@ const GROUPS: [(&str, &[&str]); 10] = [
             "target-is",
             "hosts",
             "hostfile",
+            "launcher",
+            "mode",
+            "listen-port",
+            "worker-port",
+            "under-front",
         ],
     ),
     (

@@ -23,6 +23,7 @@ Examples:
   fathom run test.dat --file-size 1G --random --duration 10s
   fathom run test.dat --random --write-percent 30 --queue-depth 32 --direct
   fathom run /dev/nvme0n1 --random --queue-depth 64 --direct
+  fathom run /mnt/shared/x --file-size 10G --random --duration 60s --hosts node1,node2,node3 --records r.jsonl
   fathom run --fio job.fio
   fathom run -- --name=x --filename=test.dat --size=1g --rw=randread --runtime=10 --time_based
 
@@ -92,12 +93,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         tell(&fio::version())?;
         return Ok(0);
     }
+    group::note_front(matches);
     let output = Output::new(matches)?;
     let target = target::observed(matches)?;
     let place = group::RankPlace::read(matches)?;
     let launch = group::Launch::read(matches)?;
     keeper::every_ns(matches)?;
     let asked = asked(matches, output)?;
+    if let Some(front) = group::Front::read(matches)? {
+        return front.run(matches);
+    }
     match launch {
         Some(launch) if !matches.get_flag("dry-run") => group::run(matches, &launch, asked),
         Some(launch) if !launch.is_root() => Ok(0),

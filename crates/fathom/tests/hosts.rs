@@ -1,12 +1,11 @@
 //! Several hosts by one command, and what is said where a launcher started what is of one process.
 //! The launchers here are scripts; real ones are in `mpi.rs`.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "what fails here fails the test"
-)]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
@@ -69,4 +68,201 @@ fn what_one_process_does_is_refused_once_where_a_launcher_started_several() {
     let several = [("PMI_SIZE", "4"), ("PMI_RANK", "0")];
     let (code, said) = fathom(dir.path(), "explain start_skew", &several);
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// A launcher that says it is of this make, and does the rest.
+fn launcher(dir: &Path, version: &str, rest: &str) -> PathBuf {
+    let path = dir.join("mpirun");
+    let text =
+        format!("#!/bin/sh\nif [ \"$1\" = --version ]; then echo '{version}'; exit; fi\n{rest}\n");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Becomes what it is to start, on this machine and once.
+const STARTS_ONE: &str =
+    "while [ $# -gt 0 ]; do case \"$1\" in */fathom) exec \"$@\";; esac; shift; done";
+const RUN: &str = "run x --file-size 1M --duration 100ms --no-live";
+
+#[test]
+fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |program: &Path| {
+        let bin = program.parent().unwrap().display().to_string();
+        format!("{bin}:/usr/bin:/bin")
+    };
+    for (version, wanted) in [
+        (
+            "mpirun (Open MPI) 4.1.4",
+            "--host a:1,b:2 -n 3 --map-by slot --bind-to none",
+        ),
+        ("HYDRA build details:", "-hosts a:1,b:2 -n 3 -bind-to none"),
+    ] {
+        let program = launcher(dir.path(), version, "echo started; exit 1");
+        let path = path(&program);
+        let words = format!("{RUN} --hosts a,b:2 --dry-run --random");
+        let (code, said) = fathom(dir.path(), &words, &[("PATH", &path)]);
+        assert_eq!(code, Some(0), "{said}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains(wanted)
+                && said.contains(&format!("{FATHOM} run --under-front x"))
+                && said.contains("--random")
+                && !said.contains("--hosts"),
+            "{version}: {said}"
+        );
+        assert!(!said.contains("started"), "{said}");
+    }
+    fs::write(dir.path().join("hosts"), "a # first\r\nb slots=2\r\n").unwrap();
+    let program = launcher(dir.path(), "slurm 23.11", "");
+    for (words, wanted) in [
+        (
+            "--hosts a:2,b:2",
+            "-N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none",
+        ),
+        ("--host-list a", "-N 1 -n 1"),
+        ("--hosts a --mode standalone", "-N 1 -n 1"),
+    ] {
+        let words = format!("{RUN} {words} --launcher {} --dry-run", program.display());
+        let (code, said) = fathom(dir.path(), &words, &[]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code == Some(0) && said.contains(wanted), "{words}: {said}");
+    }
+    let program = launcher(dir.path(), "HYDRA build details:", "");
+    let words = format!(
+        "{RUN} --hostfile hosts --launcher {} --dry-run",
+        program.display()
+    );
+    let (code, said) = fathom(dir.path(), &words, &[]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        code == Some(0) && said.contains("-hosts a:1,b:2 -n 3"),
+        "{said}"
+    );
+    assert!(!dir.path().join("x").exists());
+}
+
+#[test]
+fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("empty", "# none\r\n\r\n"),
+        ("twice", "a\na\n"),
+        ("bad", "a\nb c\n"),
+    ] {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    let program = launcher(dir.path(), "ssh 9.2", "touch started");
+    let other = format!("--hosts a --launcher {}", program.display());
+    let other = other.as_str();
+    for (words, wanted) in [
+        ("--hosts a,b,a", "host a stands there twice"),
+        ("--hosts a:0", "from 1 to 65536"),
+        ("--hosts=-oProxyCommand=x", "begins with a hyphen"),
+        ("--hostfile empty", "names no host"),
+        ("--hostfile twice", "host a stands there twice"),
+        ("--hostfile bad", "line 2"),
+        ("--hostfile missing", "cannot be read"),
+        ("--hosts a --hostfile empty", "give one of them"),
+        (
+            "--hosts a --launcher /nonexistent/mpirun",
+            "there is no /nonexistent/mpirun",
+        ),
+        ("--launcher mpirun", "none are given"),
+        (
+            "--hosts a --rank 0/2 --start-at 2030-01-01T00:00:00Z --records r",
+            "give one of them",
+        ),
+        ("--mode service", "no host needs a service"),
+        ("--hosts a --listen-port 9000", "no host needs a service"),
+        (other, "Fathom knows the words of"),
+    ] {
+        let (code, said) = fathom(dir.path(), &format!("{RUN} {words}"), &[]);
+        assert_eq!(code, Some(2), "{words}: {said}");
+        assert!(said.contains(wanted), "{words}: {said}");
+    }
+    let (code, said) = fathom(
+        dir.path(),
+        &format!("{RUN} --hosts a"),
+        &[("PATH", "/nonexistent")],
+    );
+    assert!(
+        code == Some(2) && said.contains("neither mpirun nor mpiexec is in PATH"),
+        "{said}"
+    );
+    let several = [("PMI_SIZE", "2"), ("PMI_RANK", "0")];
+    let (code, said) = fathom(dir.path(), &format!("{RUN} --hosts a"), &several);
+    assert!(
+        code == Some(2) && said.contains("leave out one of the two"),
+        "{said}"
+    );
+    assert!(!dir.path().join("started").exists() && !dir.path().join("x").exists());
+}
+
+#[test]
+fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = launcher(dir.path(), "HYDRA build details:", STARTS_ONE);
+    let by = format!("--launcher {}", program.display());
+    let hosts = format!("--hosts localhost {by}");
+    let (code, said) = fathom(dir.path(), &format!("{RUN} --records r.jsonl {hosts}"), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        record::read_records(&dir.path().join("r.jsonl"))
+            .unwrap()
+            .records
+            .len(),
+        1
+    );
+    let (code, said) = fathom(
+        dir.path(),
+        &format!("{RUN} --threshold iops>1T {hosts}"),
+        &[],
+    );
+    assert_eq!(code, Some(3), "{said}");
+    let missing = RUN.replace(" x ", " missing/x ");
+    let (code, said) = fathom(dir.path(), &format!("{missing} {hosts}"), &[]);
+    assert_eq!(code, Some(2), "{said}");
+    for end in ["exit 1", "exit 2", "exit 255", "kill -9 $$"] {
+        let program = launcher(dir.path(), "HYDRA build details:", end);
+        let hosts = format!(
+            "--hosts localhost,no.host.invalid --launcher {}",
+            program.display()
+        );
+        let (code, said) = fathom(dir.path(), &format!("{RUN} {hosts}"), &[]);
+        assert_eq!(code, Some(5), "{end}: {said}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains("no address of no.host.invalid") && said.contains("no rank said how"),
+            "{end}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_goes_to_the_launcher_and_its_end_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let rest = "trap 'echo ended > got; exit 0' TERM\ntouch ready\nwhile :; do sleep 0.05; done";
+    let program = launcher(dir.path(), "HYDRA build details:", rest);
+    let words = format!("{RUN} --hosts localhost --launcher {}", program.display());
+    let mut child = Command::new(FATHOM)
+        .args(words.split_whitespace())
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..3000 {
+        if dir.path().join("ready").exists() {
+            break;
+        }
+        // Nothing tells of a file that somebody else makes.
+        let clock = sys::MachineClock::monotonic();
+        sys::Clock::sleep_until(&clock, sys::monotonic_ns() + 20_000_000);
+    }
+    assert!(sys::signal_process(child.id(), 15).unwrap());
+    let status = child.wait().unwrap();
+    assert!(dir.path().join("got").exists(), "{status}");
+    // The launcher itself said that all is well.
+    assert_eq!(status.code(), Some(0));
 }

@@ -364,3 +364,37 @@ fn the_library_of_another_launcher_is_told_from_the_launcher_s_own() {
     );
     nobody_is_left(dir.path(), "both");
 }
+
+impl Launcher {
+    /// The command that starts itself on this machine four times, by this launcher.
+    fn by_front(&self, dir: &Path, words: &str) -> Command {
+        let launcher = [&[self.program.to_str().unwrap()], self.words].concat();
+        let mut out = Command::new("timeout");
+        out.args(["-k", "5", "100", FATHOM])
+            .args(words.split_whitespace())
+            .args(["--hosts", "localhost:4", "--launcher", &launcher.join(" ")])
+            .current_dir(dir)
+            .stdin(Stdio::null());
+        out
+    }
+}
+
+#[test]
+fn hosts_of_the_command_line_are_started_by_the_launcher_and_are_one_record() {
+    for launcher in launchers() {
+        let name = launcher.name;
+        let dir = place();
+        let output = launcher.by_front(dir.path(), SHORT).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        let record = record(dir.path(), name);
+        assert_eq!(record.group.as_ref().unwrap().size, 4, "{name}");
+        assert_eq!(record.by_host().len(), 4, "{name}");
+        let missing = SHORT.replace(" x ", " missing/x ");
+        let output = launcher.by_front(dir.path(), &missing).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", said(&output));
+        let missed = format!("{SHORT} --threshold iops>1T");
+        let output = launcher.by_front(dir.path(), &missed).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{name}: {}", said(&output));
+        nobody_is_left(dir.path(), name);
+    }
+}

@@ -224,8 +224,6 @@ fn what_a_rank_cannot_do_alone_is_refused_with_what_to_do() {
             "--rank 1/2 --start-at tomorrow --records p.jsonl",
             "is not a moment in UTC",
         ),
-        ("--hosts a,b", "do not start other hosts yet"),
-        ("--hostfile f", "do not start other hosts yet"),
         (
             "--write-percent 100 --target-is shared --rank 1/2 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
             "--file-distribution per-worker",

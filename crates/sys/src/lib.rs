@@ -41,7 +41,7 @@ pub use memory::{
 };
 pub use poll::{Readiness, wait_ready};
 pub use process::{
-    Usage, WallClockState, cpu_of_thread, exit_at_once, monotonic_ns, precise_sleeps,
+    Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns, precise_sleeps,
     raise_file_limit, random_bits, set_affinity, thread_id, usage_of_process, usage_of_thread,
     wall_clock_state,
 };

@@ -123,6 +123,13 @@ pub fn exit_at_once(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Whether this process may do what only the superuser may.
+#[must_use]
+pub fn is_root() -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// Kernel id of the calling thread.
 #[must_use]
 pub fn thread_id() -> u32 {

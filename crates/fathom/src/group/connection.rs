@@ -267,6 +267,7 @@ impl RankLink {
         while self.next().is_ok() {}
         let own = locked(&self.own).take();
         let Some(own) = own else { return };
+        let code = crate::exit::as_heard(code);
         if self.seen.lost().is_empty() {
             own.close(code);
         } else {

@@ -1,0 +1,249 @@
+//! `--hosts`: this process starts itself again on all of them, by a launcher, and says how that
+//! ended.
+
+use super::host_list::HostList;
+use super::launched::launched;
+use super::launcher::{Launcher, Surroundings, own_program, quoted, without_address};
+use crate::exit::{self, Usage};
+use crate::tell::{say, tell};
+use anyhow::{Context as _, Result};
+use clap::ArgMatches;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use sys::{Clock as _, MachineClock, ProcessEnd, Readiness, wait_ready};
+
+/// What this process says to those that it starts: its launcher's end is heard by it alone.
+pub(super) const MARK: &str = "under-front";
+/// So often signals are looked at.
+const LOOK_NS: u64 = 100_000_000;
+/// A launcher that was asked to end has so long until it is told, and so long until it is killed.
+const PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
+const TERM: i32 = 15;
+const KILL: i32 = 9;
+
+/// Options that are this process's own, with a value each.
+const OWN: [&str; 6] = [
+    "--hosts",
+    "--host-list",
+    "--hostfile",
+    "--clients-file",
+    "--launcher",
+    "--mode",
+];
+
+/// Hosts, and who starts something on them.
+pub(crate) struct Front {
+    hosts: HostList,
+    launcher: Launcher,
+    line: Vec<OsString>,
+    program: PathBuf,
+}
+
+impl Front {
+    /// `None` where no hosts are named.
+    pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        Self::asked(matches).map_err(|why| Usage(why).into())
+    }
+
+    fn asked(matches: &ArgMatches) -> Result<Option<Self>, String> {
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        check_mode(matches)?;
+        let hosts = match (text("hosts"), text("hostfile")) {
+            (None, None) => {
+                return match text("launcher") {
+                    Some(_) => Err("--launcher starts ranks on the hosts of --hosts or --hostfile, and none are given".into()),
+                    None => Ok(None),
+                };
+            }
+            (Some(_), Some(_)) => {
+                return Err("--hosts and --hostfile both name hosts; give one of them".into());
+            }
+            (Some(list), None) => {
+                HostList::parse(list).map_err(|why| format!("--hosts {list}: {why}"))?
+            }
+            (None, Some(file)) => {
+                let told = |why: String| format!("--hostfile {file}: {why}");
+                let text = std::fs::read_to_string(file);
+                let text = text.map_err(|e| told(format!("it cannot be read: {e}")))?;
+                HostList::of_file(&text).map_err(told)?
+            }
+        };
+        if text("rank").or(text("start-at")).is_some() {
+            return Err("--hosts starts and numbers ranks, and --rank says which one this is; give one of them".into());
+        }
+        if let Some(launched) = launched() {
+            return Err(format!(
+                "a launcher started {} of this command already ({}), and --hosts would start a launcher in each of them; leave out one of the two",
+                launched.size, launched.variable
+            ));
+        }
+        let variable = |name: &str| std::env::var_os(name);
+        let around = Surroundings {
+            variable: &variable,
+            is_root: sys::is_root(),
+        };
+        let launcher = Launcher::find(text("launcher"), &around)?;
+        let program = own_program()?;
+        let command = command(&program, std::env::args_os().skip(1));
+        let line = launcher.line(&hosts, &around, command)?;
+        Ok(Some(Self {
+            hosts,
+            launcher,
+            line,
+            program,
+        }))
+    }
+
+    /// Starts the launcher and waits for it, or only says what would be started. The code is that of
+    /// the ranks.
+    ///
+    /// # Errors
+    /// The launcher cannot be started.
+    pub(crate) fn run(&self, matches: &ArgMatches) -> Result<i32> {
+        if matches.get_flag("dry-run") {
+            tell(&quoted(&self.line))?;
+            return Ok(0);
+        }
+        sys::catch_signals();
+        let launcher = self.launcher.program.display();
+        let [program, words @ ..] = self.line.as_slice() else {
+            return Err(Usage("a launcher has a name".into()).into());
+        };
+        // In a group of its own it has a signal of the terminal from here, and once.
+        let child = Command::new(program)
+            .args(words)
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {launcher}"))?;
+        let status = wait(child.id())?;
+        let code = status.code().and_then(exit::from_launcher);
+        if let Some(code) = code {
+            return Ok(code);
+        }
+        if let Some(caught) = sys::caught_signal() {
+            return Ok(caught.exit_code());
+        }
+        say(&format!("error: {}", self.failure(status)));
+        Ok(LOST)
+    }
+
+    /// What a launcher's end says that is none of ours.
+    fn failure(&self, status: ExitStatus) -> String {
+        let names = self.hosts.names().replace(',', ", ");
+        let unknown = without_address(&self.hosts);
+        let unknown = match unknown.is_empty() {
+            true => String::new(),
+            false => format!(" This machine knows no address of {}.", unknown.join(", ")),
+        };
+        format!(
+            "{} ended with {status}, and no rank said how the run ended: a host was not reached, a rank was killed, or {} is not there.{unknown} Each of {names} must let `ssh HOST {} --version` in without a question. The line was: {}",
+            self.launcher.program.display(),
+            self.program.display(),
+            self.program.display(),
+            quoted(&self.line),
+        )
+    }
+}
+
+/// The exit code where ranks are lost.
+const LOST: i32 = 5;
+
+/// The other tool's ways to have several hosts: only the one without a service is here.
+fn check_mode(matches: &ArgMatches) -> Result<(), String> {
+    let mode = matches.get_one::<String>("mode").map(String::as_str);
+    let port = ["listen-port", "worker-port"]
+        .into_iter()
+        .find(|name| matches.contains_id(name));
+    let asked = match (mode, port) {
+        (Some("standalone") | None, None) => return Ok(()),
+        (_, Some(port)) => format!("--{port}"),
+        (Some(mode), None) => format!("--mode {mode}"),
+    };
+    Err(format!(
+        "{asked}: no host needs a service that waits for work; `fathom run … --hosts a,b` starts what is needed by MPI's launcher"
+    ))
+}
+
+/// The command of each rank: what this process was called with, without what is its own.
+fn command(program: &std::path::Path, given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut given = given.peekable();
+    let mut out = vec![program.as_os_str().to_owned()];
+    out.extend(given.next_if(|word| !word.to_string_lossy().starts_with('-')));
+    out.push(format!("--{MARK}").into());
+    while let Some(word) = given.next() {
+        if word == "--" {
+            out.push(word);
+            out.extend(given);
+            return out;
+        }
+        if OWN.iter().any(|own| word == *own) {
+            let _its_value = given.next();
+        } else if !is_own_with_value(&word) {
+            out.push(word);
+        }
+    }
+    out
+}
+
+fn is_own_with_value(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| OWN.contains(&name))
+}
+
+/// Waits for the launcher; what signals ask of this process they ask of it.
+fn wait(pid: u32) -> Result<ExitStatus> {
+    let clock = MachineClock::monotonic();
+    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
+    let mut asked_at = None;
+    let mut told = 0;
+    while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
+        let Some(caught) = sys::caught_signal() else {
+            continue;
+        };
+        let now = clock.now();
+        let since = now - *asked_at.get_or_insert(now);
+        let next = match told {
+            0 => Some(caught.signal),
+            1 if caught.impatient || since >= PATIENCE_NS[0] => Some(TERM),
+            2 if since >= PATIENCE_NS[1] => Some(KILL),
+            _ => None,
+        };
+        if let Some(signal) = next {
+            told += 1;
+            let _it_may_have_ended = sys::signal_process(pid, signal);
+        }
+        if next == Some(KILL) {
+            say(
+                "the launcher did not end and was killed: processes of fathom may be left on the hosts",
+            );
+        }
+    }
+    Ok(sys::wait_child(pid)?.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &str) -> String {
+        let given = words.split(' ').map(OsString::from);
+        quoted(&command(std::path::Path::new("/f"), given))
+    }
+
+    #[test]
+    fn ranks_have_the_command_without_what_is_the_front_s_own() {
+        assert_eq!(
+            of("run x --hosts a,b --random --launcher=srun --duration 1s"),
+            "/f run --under-front x --random --duration 1s"
+        );
+        assert_eq!(
+            of("run --hostfile f --mode standalone x -- --hosts --bs=4k"),
+            "/f run --under-front x -- --hosts --bs=4k"
+        );
+        assert_eq!(of("-t 1 --host-list=a x"), "/f --under-front -t 1 x");
+    }
+}

@@ -1,0 +1,224 @@
+//! Hosts as people name them, on the command line and in files.
+
+use std::collections::BTreeSet;
+
+/// More ranks on one host than anybody means.
+const MOST_RANKS: u32 = 65_536;
+
+/// A host, and how many ranks it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HostRanks {
+    pub(super) name: String,
+    pub(super) ranks: u32,
+}
+
+/// The hosts of a group, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HostList(Vec<HostRanks>);
+
+impl HostList {
+    /// Reads `a,b:2`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub(super) fn parse(list: &str) -> Result<Self, String> {
+        let hosts = list.split(',').map(|word| host(word.trim(), None));
+        Self::of(hosts.collect::<Result<_, _>>()?)
+    }
+
+    /// Reads a file of one host a line: `a`, `a:2` or `a slots=2`, and what follows a `#` is for
+    /// people.
+    ///
+    /// # Errors
+    /// What is wrong, in words, with the line.
+    pub(super) fn of_file(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut hosts = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace();
+            let Some(name) = words.next() else { continue };
+            let slots = words.next();
+            let host = match words.next() {
+                Some(more) => Err(format!("{more:?} is more than a host and slots=N")),
+                None => host(name, slots),
+            };
+            hosts.push(host.map_err(|why| format!("line {number}: {why}"))?);
+        }
+        if hosts.is_empty() {
+            return Err("it names no host; one stands on each line".into());
+        }
+        Self::of(hosts)
+    }
+
+    fn of(hosts: Vec<HostRanks>) -> Result<Self, String> {
+        let mut known = BTreeSet::new();
+        for host in &hosts {
+            if !known.insert(host.name.to_ascii_lowercase()) {
+                let name = &host.name;
+                return Err(format!(
+                    "host {name} stands there twice; {name}:2 is two ranks on it"
+                ));
+            }
+        }
+        Ok(Self(hosts))
+    }
+
+    pub(super) fn hosts(&self) -> &[HostRanks] {
+        &self.0
+    }
+
+    pub(super) fn ranks(&self) -> u64 {
+        self.0.iter().map(|host| u64::from(host.ranks)).sum()
+    }
+
+    /// `a,b`.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|host| host.name.as_str()).collect();
+        names.join(",")
+    }
+
+    /// `a:1,b:2`.
+    pub(super) fn with_ranks(&self) -> String {
+        let hosts = self.0.iter();
+        let words: Vec<String> = hosts
+            .map(|host| format!("{}:{}", host.name, host.ranks))
+            .collect();
+        words.join(",")
+    }
+}
+
+/// A host of `name` or `name:ranks`, with what stands behind it in a file.
+fn host(word: &str, slots: Option<&str>) -> Result<HostRanks, String> {
+    let (name, ranks) = match word.split_once(':') {
+        None => (word, None),
+        Some((_, rest)) if rest.contains(':') => {
+            return Err(format!(
+                "{word:?}: what follows a colon is a number of ranks, so an address of IPv6 cannot stand there; give the host a name"
+            ));
+        }
+        Some((name, ranks)) => (name, Some(ranks)),
+    };
+    check_name(name)?;
+    let slots = match slots {
+        None => None,
+        Some(word) => {
+            let Some(slots) = word.strip_prefix("slots=") else {
+                return Err(format!(
+                    "{word:?} is no slots=N, which may follow the name of a host"
+                ));
+            };
+            Some(slots)
+        }
+    };
+    if ranks.is_some() && slots.is_some() {
+        return Err(format!(
+            "{word:?} has a number of ranks, and slots beside it"
+        ));
+    }
+    let ranks = ranks.or(slots).map_or(Ok(1), |text| {
+        let number = text.parse::<u32>().ok();
+        let number = number.filter(|ranks| (1..=MOST_RANKS).contains(ranks));
+        number.ok_or_else(|| format!("{name}:{text}: a host has from 1 to {MOST_RANKS} ranks"))
+    })?;
+    Ok(HostRanks {
+        name: name.to_owned(),
+        ranks,
+    })
+}
+
+/// A name becomes a word of another program's command line.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a host has a name; between two commas there is none".into());
+    }
+    if name.starts_with('-') {
+        return Err(format!("{name:?} is no host: no name begins with a hyphen"));
+    }
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    match name.chars().find(|letter| !is_of_name(*letter)) {
+        None => Ok(()),
+        Some('@') => Err(format!(
+            "{name:?}: the user of a host is ssh's matter; name it in ~/.ssh/config"
+        )),
+        Some(letter) => Err(format!(
+            "{name:?} is no host: names are of letters, digits, dots, hyphens and underscores, not of {letter:?}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(hosts: Result<HostList, String>) -> String {
+        hosts.map_or_else(|why| why, |hosts| hosts.with_ranks())
+    }
+
+    #[test]
+    fn a_list_names_hosts_and_their_ranks() {
+        let hosts = HostList::parse("a, b:2,node-3.example_x:10").unwrap();
+        assert_eq!(hosts.with_ranks(), "a:1,b:2,node-3.example_x:10");
+        assert_eq!(
+            (hosts.names().as_str(), hosts.ranks()),
+            ("a,b,node-3.example_x", 13)
+        );
+    }
+
+    #[test]
+    fn what_is_no_list_of_hosts_is_refused_with_what_is_wrong() {
+        for (list, wanted) in [
+            ("", "a host has a name"),
+            ("a,,b", "a host has a name"),
+            ("a,b,A", "host A stands there twice"),
+            ("a:0", "from 1 to 65536"),
+            ("a:-1", "from 1 to 65536"),
+            ("a:x", "from 1 to 65536"),
+            ("a:99999999999", "from 1 to 65536"),
+            ("-oProxyCommand=x", "begins with a hyphen"),
+            ("a;rm", "not of ';'"),
+            ("a b", "not of ' '"),
+            ("root@a", "~/.ssh/config"),
+            ("::1", "give the host a name"),
+            ("ä", "not of 'ä'"),
+        ] {
+            let said = told(HostList::parse(list));
+            assert!(said.contains(wanted), "{list:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_hosts_is_read_as_launchers_have_them() {
+        let text = "\u{feff}# ours\r\na\r\n\r\nb:2 # the large one\r\nc slots=3\r\n";
+        assert_eq!(told(HostList::of_file(text)), "a:1,b:2,c:3");
+        for (text, wanted) in [
+            ("", "names no host"),
+            ("# nothing\n\n", "names no host"),
+            ("a\nb:0\n", "line 2: b:0"),
+            ("a\na\n", "stands there twice"),
+            ("a:2 slots=2\n", "line 1: \"a:2\" has a number"),
+            ("a b\n", "line 1: \"b\" is no slots=N"),
+            ("a slots=2 max=3\n", "line 1: \"max=3\" is more"),
+            ("a,b\n", "not of ','"),
+        ] {
+            let said = told(HostList::of_file(text));
+            assert!(said.contains(wanted), "{text:?}: {said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_becomes_an_option_of_the_launcher(list in ".{0,40}") {
+            if let Ok(hosts) = HostList::parse(&list) {
+                let is_safe = |host: &HostRanks| {
+                    !host.name.starts_with('-')
+                        && host.ranks > 0
+                        && host.name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+                };
+                prop_assert!(hosts.hosts().iter().all(is_safe));
+                prop_assert_eq!(HostList::parse(&hosts.with_ranks()), Ok(hosts));
+            }
+        }
+    }
+}

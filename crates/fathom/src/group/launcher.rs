@@ -1,0 +1,267 @@
+//! The launcher that starts ranks on other hosts: which one it is, and its line.
+
+use super::host_list::HostList;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Variables that the launched need and that may be secret, so that launchers are told their names
+/// alone. MPICH's and Slurm's hand all variables on by themselves.
+const HANDED_ON: [&str; 6] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "PS_SHARED_SECRET",
+];
+
+/// Whose words a launcher understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    OpenMpi,
+    /// MPICH's launcher and those that were made of it.
+    Hydra,
+    Slurm,
+}
+
+/// A launcher with the words that were given with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Launcher {
+    pub(super) program: PathBuf,
+    words: Vec<String>,
+    pub(super) dialect: Dialect,
+}
+
+/// What of this process decides how a launcher is found and called.
+pub(super) struct Surroundings<'a> {
+    pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
+    pub(super) is_root: bool,
+}
+
+impl Launcher {
+    /// The one that was asked for, `auto` or none: inside an allocation of Slurm srun, elsewhere the
+    /// first MPI launcher of PATH.
+    ///
+    /// # Errors
+    /// There is none, or nobody knows its words.
+    pub(super) fn find(asked: Option<&str>, around: &Surroundings<'_>) -> Result<Self, String> {
+        let asked = asked.filter(|asked| *asked != "auto");
+        let Some(asked) = asked else {
+            let is_in_slurm = (around.variable)("SLURM_JOB_ID").is_some();
+            let names = is_in_slurm.then_some("srun");
+            let mut names = names.into_iter().chain(["mpirun", "mpiexec"]);
+            let program = names.find_map(|name| around.in_path(name)).ok_or(
+                "no launcher is found: neither mpirun nor mpiexec is in PATH. Install one here and on every host (Debian and Ubuntu: openmpi-bin or mpich), name it with --launcher, or start each host by itself with --rank I/N, --start-at TIME and --records FILE",
+            )?;
+            return Self::of(program, Vec::new());
+        };
+        let mut words = asked.split_whitespace().map(str::to_owned);
+        let Some(name) = words.next() else {
+            return Err(
+                "--launcher is empty; it is auto, mpirun, mpiexec, srun, or a command".into(),
+            );
+        };
+        let program = if name.contains('/') {
+            Some(PathBuf::from(&name)).filter(|path| path.is_file())
+        } else {
+            around.in_path(&name)
+        };
+        let program = program.ok_or_else(|| format!("--launcher: there is no {name}"))?;
+        Self::of(program, words.collect())
+    }
+
+    fn of(program: PathBuf, words: Vec<String>) -> Result<Self, String> {
+        let asked = Command::new(&program)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output();
+        let output = asked.map_err(|e| format!("cannot start {}: {e}", program.display()))?;
+        let said = [&output.stdout, &output.stderr]
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            .concat();
+        let dialect = Dialect::of(&said).ok_or_else(|| {
+            let first = said.lines().find(|line| !line.trim().is_empty());
+            format!(
+                "`{} --version` says {:?}: Fathom knows the words of Open MPI's launcher, of MPICH's and its relatives', and of Slurm's",
+                program.display(),
+                first.unwrap_or_default().trim()
+            )
+        })?;
+        Ok(Self {
+            program,
+            words,
+            dialect,
+        })
+    }
+
+    /// The words that start `command` on all hosts.
+    ///
+    /// # Errors
+    /// The launcher cannot give hosts these ranks.
+    pub(super) fn line(
+        &self,
+        hosts: &HostList,
+        around: &Surroundings<'_>,
+        command: Vec<OsString>,
+    ) -> Result<Vec<OsString>, String> {
+        let mut line = vec![self.program.clone().into_os_string()];
+        line.extend(self.words.iter().map(OsString::from));
+        let mut add = |words: &[&str]| line.extend(words.iter().map(OsString::from));
+        let ranks = hosts.ranks().to_string();
+        match self.dialect {
+            Dialect::OpenMpi => {
+                let is_said = self.words.iter().any(|word| word == "--allow-run-as-root");
+                if around.is_root && !is_said {
+                    add(&["--allow-run-as-root"]);
+                }
+                add(&["--host", &hosts.with_ranks(), "-n", &ranks]);
+                add(&["--map-by", "slot", "--bind-to", "none"]);
+                let known = HANDED_ON.into_iter();
+                for name in known.filter(|name| (around.variable)(name).is_some()) {
+                    add(&["-x", name]);
+                }
+            }
+            Dialect::Hydra => {
+                add(&["-hosts", &hosts.with_ranks(), "-n", &ranks]);
+                add(&["-bind-to", "none"]);
+            }
+            Dialect::Slurm => {
+                let each = hosts.hosts().first().map_or(1, |host| host.ranks);
+                if hosts.hosts().iter().any(|host| host.ranks != each) {
+                    return Err(
+                        "srun starts as many ranks on each host: give all the same number, or none"
+                            .into(),
+                    );
+                }
+                let (number, each) = (hosts.hosts().len().to_string(), each.to_string());
+                add(&["-N", &number, "-n", &ranks, "--ntasks-per-node", &each]);
+                add(&["-w", &hosts.names()]);
+                add(&["--cpu-bind=none", "--kill-on-bad-exit=1"]);
+            }
+        }
+        line.extend(command);
+        Ok(line)
+    }
+}
+
+impl Dialect {
+    /// By what a launcher says of its version.
+    fn of(said: &str) -> Option<Self> {
+        let said = said.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if has(&["open mpi", "openrte", "openmpi", "prrte"]) {
+            Some(Self::OpenMpi)
+        } else if has(&["hydra", "mpich", "intel(r) mpi", "mvapich"]) {
+            Some(Self::Hydra)
+        } else {
+            has(&["slurm"]).then_some(Self::Slurm)
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    fn in_path(&self, name: &str) -> Option<PathBuf> {
+        let path = (self.variable)("PATH")?;
+        let found = std::env::split_paths(&path).map(|dir| dir.join(name));
+        let mut found = found.filter(|file| file.is_file());
+        found.next()
+    }
+}
+
+/// A line as a shell would read it.
+pub(super) fn quoted(line: &[OsString]) -> String {
+    let words: Vec<String> = line.iter().map(|word| quoted_word(word)).collect();
+    words.join(" ")
+}
+
+fn quoted_word(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,+%@".contains(letter);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// Hosts of which this machine knows no address.
+pub(super) fn without_address(hosts: &HostList) -> Vec<&str> {
+    const ANY_PORT: u16 = 22;
+    let names = hosts.hosts().iter().map(|host| host.name.as_str());
+    let is_known =
+        |name: &&str| std::net::ToSocketAddrs::to_socket_addrs(&(*name, ANY_PORT)).is_ok();
+    names.filter(|name| !is_known(name)).collect()
+}
+
+/// Whether a program is at this path, where every host looks for it.
+pub(super) fn own_program() -> Result<PathBuf, String> {
+    let own = std::env::current_exe();
+    let own = own.map_err(|e| format!("the program's own path cannot be read: {e}"))?;
+    match Path::new(&own).is_file() {
+        true => Ok(own),
+        false => Err(format!(
+            "{} is not there any more; start the new one",
+            own.display()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(dialect: Dialect, hosts: &str, words: &[&str]) -> String {
+        let launcher = Launcher {
+            program: "/usr/bin/launcher".into(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            dialect,
+        };
+        let known = |name: &str| (name == "AWS_REGION").then(|| OsString::from("secret"));
+        let around = Surroundings {
+            variable: &known,
+            is_root: true,
+        };
+        let command = ["/opt/fathom", "run", "x y"].map(OsString::from).to_vec();
+        let hosts = HostList::parse(hosts).unwrap();
+        let line = launcher.line(&hosts, &around, command);
+        line.map_or_else(|why| why, |line| quoted(&line))
+    }
+
+    #[test]
+    fn each_launcher_is_spoken_to_in_its_own_words() {
+        assert_eq!(
+            line(Dialect::OpenMpi, "a,b:2", &[]),
+            "/usr/bin/launcher --allow-run-as-root --host a:1,b:2 -n 3 --map-by slot --bind-to none -x AWS_REGION /opt/fathom run 'x y'"
+        );
+        assert_eq!(
+            line(Dialect::Hydra, "a,b:2", &["-iface", "eth1"]),
+            "/usr/bin/launcher -iface eth1 -hosts a:1,b:2 -n 3 -bind-to none /opt/fathom run 'x y'"
+        );
+        assert_eq!(
+            line(Dialect::Slurm, "a:2,b:2", &[]),
+            "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --kill-on-bad-exit=1 /opt/fathom run 'x y'"
+        );
+        assert!(line(Dialect::Slurm, "a,b:2", &[]).contains("as many ranks on each host"));
+    }
+
+    #[test]
+    fn launchers_are_known_by_what_they_say_of_themselves() {
+        for (said, dialect) in [
+            ("mpirun (Open MPI) 4.1.4\n", Some(Dialect::OpenMpi)),
+            ("mpirun.real (OpenRTE) 2.1.1\n", Some(Dialect::OpenMpi)),
+            ("prterun (PRRTE) 3.0\n", Some(Dialect::OpenMpi)),
+            (
+                "HYDRA build details:\n  Version: 4.0.2\n",
+                Some(Dialect::Hydra),
+            ),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2021.5",
+                Some(Dialect::Hydra),
+            ),
+            ("slurm 23.11.4\n", Some(Dialect::Slurm)),
+            ("ssh: no such option\n", None),
+        ] {
+            assert_eq!(Dialect::of(said), dialect, "{said}");
+        }
+    }
+}
