@@ -5,6 +5,7 @@ use record::{Operations, Record};
 use units::Percent;
 
 mod always;
+mod bound_by_launcher;
 mod bytes_and_blocks;
 mod clock_drift;
 mod compressible_data;
@@ -71,7 +72,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 81] = [
+const RULES: [Rule; 82] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -122,6 +123,7 @@ const RULES: [Rule; 81] = [
     straggler::RULE,
     hosts_differ::RULE,
     shared_machine::RULE,
+    bound_by_launcher::RULE,
     set::no_repetition::RULE,
     set::order_aliased::RULE,
     set::control_fails::RULE,

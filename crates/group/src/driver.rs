@@ -4,7 +4,7 @@
 
 use crate::member::GroupMember;
 use crate::message::{Message, Word};
-use crate::terms::{Act, MemberEnd, MemberInput};
+use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
 use crate::timing::GroupTiming;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use sys::Clock;
@@ -37,6 +37,7 @@ pub enum GroupEvent {
     Begin {
         at: u64,
         bound_ns: u64,
+        agreed: Option<AgreedStart>,
     },
     Halted,
     Snapshot(u32, Word),
@@ -134,7 +135,15 @@ fn perform(
             Act::WakeAt(at) => *wake = at,
             Act::Heard(words) => tell(GroupEvent::Heard(words)),
             Act::Answered(word) => tell(GroupEvent::Answered(word)),
-            Act::Begin { at, bound_ns } => tell(GroupEvent::Begin { at, bound_ns }),
+            Act::Begin {
+                at,
+                bound_ns,
+                agreed,
+            } => tell(GroupEvent::Begin {
+                at,
+                bound_ns,
+                agreed,
+            }),
             Act::Halted => tell(GroupEvent::Halted),
             Act::Snapshot(rank, word) => tell(GroupEvent::Snapshot(rank, word)),
             Act::Lost(ranks) => tell(GroupEvent::Lost(ranks)),
@@ -221,13 +230,22 @@ mod tests {
             ask.send(MemberInput::Ready).unwrap();
         }
         let begins = ranks.iter().map(|(_, told)| {
-            let GroupEvent::Begin { at, bound_ns } = next(told) else {
+            let GroupEvent::Begin {
+                at,
+                bound_ns,
+                agreed,
+            } = next(told)
+            else {
                 panic!("all begin");
             };
-            (at, bound_ns)
+            let lead_ns = agreed.map(|agreed| agreed.lead_ns);
+            assert!(lead_ns.is_none_or(|lead| lead >= GroupTiming::default().lead_ns));
+            (at, bound_ns, agreed.is_some())
         });
-        let begins: Vec<(u64, u64)> = begins.collect();
-        for (at, bound_ns) in &begins {
+        let begins: Vec<(u64, u64, bool)> = begins.collect();
+        let know = begins.iter().map(|(.., knows)| *knows);
+        assert_eq!(know.collect::<Vec<_>>(), [true, false, false]);
+        for (at, bound_ns, _) in &begins {
             let apart = at.abs_diff(begins[0].0);
             assert!(
                 apart <= *bound_ns,

@@ -31,5 +31,5 @@ pub use member::GroupMember;
 pub use message::{Message, Word};
 pub use offset::OffsetRange;
 pub use over_mpi::{ConnectError, Connected, connect};
-pub use terms::{Act, MemberEnd, MemberInput};
+pub use terms::{Act, AgreedStart, MemberEnd, MemberInput};
 pub use timing::GroupTiming;

@@ -4,7 +4,7 @@
 use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
 use crate::root::Root;
-use crate::terms::{Act, MemberEnd, MemberInput};
+use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
 use crate::timing::GroupTiming;
 
 /// A rank's own word.
@@ -185,7 +185,7 @@ impl GroupMember {
                     out.push(Act::Send(0, Message::Ahead { attempt, ns }));
                 }
             }
-            Message::Go { start, at } => self.begin(now, start, at, out),
+            Message::Go { start, at } => self.begin(now, (start, at), None, out),
             Message::Still => {}
             Message::Got { round } => {
                 let said = self.said.as_mut().filter(|said| said.round == round);
@@ -240,7 +240,13 @@ impl GroupMember {
     }
 
     /// Begins at a time of the root, once.
-    fn begin(&mut self, now: u64, start: u32, root_at: u64, out: &mut Vec<Act>) {
+    fn begin(
+        &mut self,
+        now: u64,
+        (start, root_at): (u32, u64),
+        agreed: Option<AgreedStart>,
+        out: &mut Vec<Act>,
+    ) {
         let is_wanted = start == self.begun + 1 && start == self.wants;
         let Some(clock) = self.clock.filter(|_| is_wanted) else {
             return;
@@ -257,7 +263,11 @@ impl GroupMember {
             0 => 0,
             _ => clock.grown(at).bound_ns(),
         };
-        out.push(Act::Begin { at, bound_ns });
+        out.push(Act::Begin {
+            at,
+            bound_ns,
+            agreed,
+        });
     }
 
     /// Does what is due, and says when it is to be woken.
@@ -334,8 +344,8 @@ impl GroupMember {
         let step = root.go_on(now, self.wants, &self.timing, out);
         let (lost, is_halted) = (root.lost(), root.is_halted());
         self.root = Some(root);
-        if let Some((start, at)) = step.begin {
-            self.begin(now, start, at, out);
+        if let Some((start, at, agreed)) = step.begin {
+            self.begin(now, (start, at), Some(agreed), out);
         }
         if is_halted && !self.is_halted {
             self.is_halted = true;

@@ -2,7 +2,7 @@
 //! when it is over.
 
 use crate::message::{Message, Word};
-use crate::terms::Act;
+use crate::terms::{Act, AgreedStart};
 use crate::timing::GroupTiming;
 
 /// A start is proposed so often at most, each time with twice the lead.
@@ -58,7 +58,7 @@ pub(crate) struct Root {
 /// What comes of a look at the book.
 pub(crate) struct RootStep {
     /// The root's own part of this start begins at this time.
-    pub(crate) begin: Option<(u32, u64)>,
+    pub(crate) begin: Option<(u32, u64, AgreedStart)>,
     pub(crate) is_over: bool,
     pub(crate) wake: u64,
 }
@@ -235,7 +235,12 @@ impl Root {
     }
 
     /// Agrees on the next start, where all want it; the agreed one is handed back.
-    fn agree(&mut self, now: u64, timing: &GroupTiming, out: &mut Vec<Act>) -> Option<(u32, u64)> {
+    fn agree(
+        &mut self,
+        now: u64,
+        timing: &GroupTiming,
+        out: &mut Vec<Act>,
+    ) -> Option<(u32, u64, AgreedStart)> {
         let is_whole = self.ranks.iter().all(|known| !known.is_lost);
         match self.phase {
             Phase::Gathering { .. } if is_whole => {
@@ -268,7 +273,11 @@ impl Root {
                             .skip(1)
                             .for_each(|known| known.has_clock = false);
                         self.tell_all(&Message::Go { start, at }, out);
-                        return Some((start, at));
+                        let agreed = AgreedStart {
+                            tries: round,
+                            lead_ns: lead,
+                        };
+                        return Some((start, at, agreed));
                     }
                     Some(_) if round >= MOST_ROUNDS => self.give_up(),
                     Some(_) => self.propose(round + 1, now, lead.saturating_mul(2), out),

@@ -280,7 +280,7 @@ impl World {
                 host.wake = Some(at);
                 self.happens(at, rank, Happening::Wake);
             }
-            Act::Begin { at, bound_ns } => {
+            Act::Begin { at, bound_ns, .. } => {
                 let truth = host.moment(at);
                 assert!(
                     truth >= now && host.began.is_none(),

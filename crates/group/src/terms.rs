@@ -36,6 +36,7 @@ pub enum Act {
     Begin {
         at: u64,
         bound_ns: u64,
+        agreed: Option<AgreedStart>,
     },
     /// What was begun is to end.
     Halted,
@@ -45,6 +46,15 @@ pub enum Act {
     Lost(Vec<u32>),
     /// It is over; nothing is wanted any more.
     End(MemberEnd),
+}
+
+/// How a start was agreed on, which the root knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgreedStart {
+    /// How many moments were proposed until one was far enough ahead for all.
+    pub tries: u32,
+    /// From the last proposal to the start.
+    pub lead_ns: u64,
 }
 
 /// How it ended for one rank.

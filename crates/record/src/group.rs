@@ -4,6 +4,7 @@ use crate::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use units::Nanos;
 
 /// Whether the hosts of a group see the same files.
 #[derive(
@@ -52,6 +53,15 @@ pub struct GroupAccount {
     /// By how much the clock of a rank may have been off, at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_bound_ns: Option<u64>,
+    /// From the proposal of the start to the start, and how many moments were proposed until one was
+    /// far enough ahead for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_tries: Option<u32>,
+    /// Ranks that began further apart were not to count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_skew_ns: Option<u64>,
     /// Nothing keeps the clock of some rank in step with the others: its bound says nothing.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub unsynchronised: bool,
@@ -60,6 +70,13 @@ pub struct GroupAccount {
 }
 
 impl GroupAccount {
+    /// How far apart ranks began, and how far they were to, where that was further.
+    #[must_use]
+    pub fn beyond_max_skew(&self) -> Option<(Nanos, Nanos)> {
+        let (skew, most) = (self.skew_ns?, self.max_skew_ns?);
+        (skew > most).then_some((Nanos(skew), Nanos(most)))
+    }
+
     /// Of all ranks of both.
     pub(crate) fn merge(&mut self, other: Self) {
         self.unsynchronised |= other.unsynchronised;

@@ -252,10 +252,11 @@ const PLAN: &str = "it looks at the plan and its settings, which all hosts have 
 const GROUP: &str = "it is about hosts beside each other";
 
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 41] = [
+const SILENT: [(&str, &str); 42] = [
     ("start_skew", GROUP),
     ("hosts_lost", GROUP),
     ("shared_machine", GROUP),
+    ("bound_by_launcher", GROUP),
     ("straggler", GROUP),
     ("hosts_differ", GROUP),
     (

@@ -19,6 +19,7 @@ The time from the first operation of the first rank to that of the last (group.s
 and by how much their clocks may differ (twice group.clock_bound_ns): above 1 % of the
 measured time together. Clocks that nothing keeps in step (group.unsynchronised) say
 nothing, unless all ranks ran in one boot of one machine and read the same clock.
+Beyond what was asked (--max-skew, group.max_skew_ns) the run does not count.
 While some ranks are not there yet, the others have the target to themselves, and at the
 end those that began late have it. The rate of the whole is that of a smaller group for
 as long, and latencies are mixed from two loads.
@@ -34,6 +35,13 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     };
     let one_clock = has_one_clock(record);
+    if let Some((skew, most)) = group.beyond_max_skew() {
+        return vec![RULE.finding(
+            Severity::Invalid,
+            format!("ranks began {skew} apart, more than --max-skew {most}"),
+            "give each rank a free CPU, or allow more with --max-skew and run long against it",
+        )];
+    }
     if group.unsynchronised && !one_clock {
         return vec![RULE.finding(
             Severity::Warning,
@@ -98,6 +106,21 @@ mod tests {
             host.environment.system.boot_id = Some("one".into());
         }
         assert_eq!(check(&record), [], "they read one clock");
+    }
+
+    #[test]
+    fn what_is_beyond_the_skew_that_was_asked_does_not_count() {
+        let mut record = group(2);
+        let told = record.group.as_mut().unwrap();
+        (told.skew_ns, told.max_skew_ns) = (Some(11_000_000), Some(11_000_000));
+        assert_eq!(check(&record), []);
+        record.group.as_mut().unwrap().max_skew_ns = Some(10_000_000);
+        let found = check(&record);
+        assert_eq!(found[0].severity, Severity::Invalid);
+        assert_eq!(
+            only(&found),
+            "ranks began 11 ms apart, more than --max-skew 10 ms"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
 use anyhow::Result;
-use group::{Connected, GroupEvent, GroupTiming, MemberInput, Word, connect};
+use group::{AgreedStart, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect};
 use host::{PeerFault, Peers};
 use mpi::MpiChoice;
 use serde_json::{Value, json};
@@ -42,6 +42,8 @@ pub(crate) struct GroupView {
     /// clock.
     bound_ns: AtomicU64,
     began_at: AtomicU64,
+    /// At the root: how the last start was agreed on.
+    agreed: Mutex<Option<AgreedStart>>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -59,7 +61,12 @@ impl GroupView {
             GroupEvent::Snapshot(rank, word) => {
                 locked(&self.snapshots).insert(*rank, word.clone());
             }
-            GroupEvent::Begin { at, bound_ns } => {
+            GroupEvent::Begin {
+                at,
+                bound_ns,
+                agreed,
+            } => {
+                *locked(&self.agreed) = *agreed;
                 self.is_halted.store(false, Relaxed);
                 self.bound_ns.store(*bound_ns, Relaxed);
                 self.began_at.store(*at, Relaxed);
@@ -128,6 +135,10 @@ impl RankLink {
 
     pub(crate) fn began_at(&self) -> u64 {
         self.seen.began_at.load(Relaxed)
+    }
+
+    pub(crate) fn agreed(&self) -> Option<AgreedStart> {
+        *locked(&self.seen.agreed)
     }
 
     pub(crate) fn name_ranks(&self, names: Vec<String>) {

@@ -309,19 +309,26 @@ impl Group<'_> {
     fn finished(&self, mut record: Record, name: &str, live: &Live) -> Record {
         let began = self.connection.began_at();
         let clock = &self.context.clock;
-        let skew = record.group.as_ref().and_then(|group| group.skew_ns);
         if let Some(group) = record.group.as_mut().filter(|_| began > 0) {
             group.start_at = wall_time_of(clock, began);
+            let agreed = self.connection.agreed();
+            group.lead_ns = agreed.map(|agreed| agreed.lead_ns);
+            group.start_tries = agreed.map(|agreed| agreed.tries);
+            group.max_skew_ns = Some(self.launch.max_skew.0);
         }
         record.notices.extend(live.notice());
         record.notices.extend(of_job(self.asked.job.as_ref(), name));
         record.hold_against(&self.thresholds);
-        let most = self.launch.max_skew;
-        if skew.is_some_and(|skew| skew > most.0) && record.outcome == record::Outcome::default() {
+        let beyond = record
+            .group
+            .as_ref()
+            .and_then(GroupAccount::beyond_max_skew);
+        if let Some((skew, most)) = beyond
+            && record.outcome == record::Outcome::default()
+        {
             record.outcome.exit_code = 4;
             record.outcome.message = Some(format!(
-                "ranks began {} apart, more than --max-skew {most}",
-                Nanos(skew.unwrap_or(0))
+                "ranks began {skew} apart, more than --max-skew {most}"
             ));
         }
         live.keep(Kept::Record(&record));
