@@ -41,3 +41,4 @@ pub use plan_run::{PlanRun, Rehearsal, carry_out, recover, rehearse, write_plan}
 pub use ready::Ready;
 pub use slots::{LoadReader, SlotStep};
 pub use task::{LoadTask, Task, measurable};
+pub use works::unstarted_load;

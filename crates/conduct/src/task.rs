@@ -264,6 +264,7 @@ mod tests {
                 secret: None,
                 guest: None,
                 server_counters: false,
+                share: object::LoadShare::default(),
             },
             asked: BTreeMap::new(),
         }

@@ -6,7 +6,6 @@ use lab::{Turn, Unstarted, Work};
 use object::{LoadError, Setup};
 use record::{Outcome, Record, Status};
 use run::RunError;
-use sys::CaughtSignal;
 use workload::{Phase, Workload};
 
 /// Does tasks, and keeps what the one of this turn needs.
@@ -28,8 +27,8 @@ impl Works {
         watch: &mut dyn Watch,
     ) -> Result<(), Unstarted> {
         if let Task::Load(task) = task {
-            let made = Setup::make(&task.plan, context.clock, watch);
-            self.setup = Some(made.map_err(|error| unstarted(task, error, context))?);
+            let made = Setup::make(&task.plan, context, watch);
+            self.setup = Some(made.map_err(|error| refused(task, error, context))?);
         }
         Ok(())
     }
@@ -77,7 +76,7 @@ impl Works {
             .as_mut()
             .expect("a turn is prepared before it is measured");
         let outcome = setup.run(&task.plan, context, watch);
-        let mut record = outcome.map_err(|error| unstarted(task, error, context))?;
+        let mut record = outcome.map_err(|error| refused(task, error, context))?;
         record.asked.clone_from(&task.asked);
         Ok(record)
     }
@@ -99,32 +98,34 @@ fn run(
     })
 }
 
-/// A load that did not start is a record too.
-fn unstarted(
+/// A load that did not start, with its error.
+fn refused(task: &LoadTask, error: LoadError, context: &Context) -> Unstarted {
+    Unstarted {
+        record: Box::new(unstarted_load(task, &error, context)),
+        source: Box::new(error),
+    }
+}
+
+/// The record of a load that did not start; nothing was measured.
+#[must_use]
+pub fn unstarted_load(
     LoadTask { plan, asked }: &LoadTask,
-    error: LoadError,
+    error: &LoadError,
     context: &Context,
-) -> Unstarted {
-    let (status, exit_code) = match &error {
-        LoadError::Asked(_) => (Status::Failed, 2),
-        LoadError::Target(_) => (Status::Failed, 1),
-        LoadError::Interrupted => (
-            Status::Interrupted,
-            sys::caught_signal().map_or(130, CaughtSignal::exit_code),
-        ),
+) -> Record {
+    let status = match &error {
+        LoadError::Asked(_) | LoadError::Target(_) => Status::Failed,
+        LoadError::Interrupted => Status::Interrupted,
+        LoadError::Group(_) | LoadError::Missed { .. } => Status::Incomplete,
     };
-    let record = Record {
+    Record {
         asked: asked.clone(),
         effective: plan.effective(),
         outcome: Outcome {
             status,
-            exit_code,
+            exit_code: error.exit_code(),
             message: Some(error.to_string()),
         },
         ..context.record("load", &plan.scenario.name, None)
-    };
-    Unstarted {
-        source: Box::new(error),
-        record: Box::new(record),
     }
 }

@@ -68,7 +68,10 @@ pub(crate) fn unstarted(source: Box<dyn Error + Send + Sync>) -> anyhow::Error {
         Ok(error) => {
             return match *error {
                 LoadError::Asked(text) => Usage(text).into(),
-                error @ (LoadError::Target(_) | LoadError::Interrupted) => error.into(),
+                error @ (LoadError::Target(_)
+                | LoadError::Interrupted
+                | LoadError::Group(_)
+                | LoadError::Missed { .. }) => error.into(),
             };
         }
         Err(source) => source,

@@ -8,6 +8,7 @@ mod joining;
 mod launched;
 mod launcher;
 mod together;
+mod work;
 
 use crate::exit::Usage;
 use anyhow::Result;
@@ -20,7 +21,8 @@ use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
 pub(crate) use front::Front;
 pub(crate) use launched::{Launch, refuse_several};
-pub(crate) use together::run;
+pub(crate) use together::{GroupAsked, run};
+pub(crate) use work::GroupWork;
 
 const HEADING: &str = "Several hosts";
 
@@ -44,13 +46,14 @@ const NETWORK: [&str; 16] = [
     "fuse",
 ];
 
-/// The arguments of a rank.
+fn arg(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).value_name(value).help(help);
+    arg.help_heading(HEADING)
+}
+
+/// The arguments of a rank, connected with the others or not.
 pub(crate) fn add(command: Command) -> Command {
-    let arg = |name: &'static str, value: &'static str, help: &'static str| {
-        let arg = Arg::new(name).long(name).value_name(value).help(help);
-        arg.help_heading(HEADING)
-    };
-    command
+    let command = command
         .arg(arg(
             "rank",
             "NUMBER/SIZE",
@@ -78,7 +81,13 @@ pub(crate) fn add(command: Command) -> Command {
             )
             .value_parser(["auto", "shared", "local"])
             .default_value("auto"),
-        )
+        );
+    add_connected(command)
+}
+
+/// The arguments of ranks that a launcher starts.
+pub(crate) fn add_connected(command: Command) -> Command {
+    command
         .arg(arg(
             "mpi",
             "LIBRARY",
@@ -225,9 +234,15 @@ impl RankPlace {
     }
 }
 
+/// What is said of an option, which not every verb has.
+fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    let known = matches.try_get_one::<String>(name).ok().flatten();
+    known.map(String::as_str)
+}
+
 /// How far the target reaches, where the command line says it.
 fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
-    match matches.get_one::<String>("target-is").map(String::as_str) {
+    match text(matches, "target-is") {
         Some("shared") => Some(TargetReach::Shared),
         Some("local") => Some(TargetReach::Local),
         Some(_) | None => None,

@@ -26,6 +26,11 @@ pub(crate) fn argument() -> Arg {
         .help("How often what was measured so far is written to --records")
 }
 
+/// Whether a verb keeps what there is while it goes on.
+pub(crate) fn is_of(matches: &ArgMatches) -> bool {
+    matches.try_contains_id("save-every").is_ok()
+}
+
 /// The file of records, for what is written there while a run goes on.
 pub(crate) struct SnapshotFile {
     output: OutputFile,

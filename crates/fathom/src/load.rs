@@ -6,7 +6,8 @@ mod knee;
 mod options;
 
 use crate::context;
-use crate::exit::unstarted;
+use crate::exit::{Usage, unstarted};
+use crate::group::{self, GroupWork};
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
 use crate::target;
@@ -28,6 +29,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(code) = options::shown(matches)? {
         return Ok(code);
     }
+    group::note_front(matches);
+    let launch = group::Launch::read(matches)?;
     let asked = options::asked(matches).map_err(usage)?;
     let search = knee::search(&asked)?;
     let scenario = matches.get_one::<String>("scenario").map(String::as_str);
@@ -40,6 +43,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let given = target::beside(plan.measurable(), target.as_ref());
     plan.check_thresholds(&given).map_err(usage)?;
     let mut output = Output::new(matches)?;
+    let front = group::Front::read(matches)?;
+    if search.is_some() && (launch.is_some() || front.is_some()) {
+        return Err(Usage("--find-knee is of one process: its next step follows from the last, which ranks do not agree on yet; give --rate, and one command a rate".into()).into());
+    }
+    if let Some(front) = front {
+        return front.run(matches);
+    }
+    match launch {
+        Some(launch) if !matches.get_flag("dry-run") => {
+            return together(matches, &launch, plan, output);
+        }
+        Some(launch) if !launch.is_root() => return Ok(0),
+        Some(_) | None => {}
+    }
     output.check_writable(&[])?;
     if matches.get_flag("dry-run") {
         let lines: Vec<String> = plan
@@ -65,6 +82,27 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         Some(search) => load.find_knee(plan, search),
         None => load.once(plan),
     }
+}
+
+/// One load of all ranks that a launcher started.
+fn together(
+    matches: &ArgMatches,
+    launch: &group::Launch,
+    plan: LoadPlan,
+    output: Output,
+) -> Result<i32> {
+    let task = LoadTask {
+        plan,
+        asked: options::shown_as_asked(matches),
+    };
+    let asked = group::GroupAsked {
+        works: vec![GroupWork::Load(Box::new(task))],
+        output,
+        job: None,
+        // Those of a scenario are part of its plan.
+        thresholds: Ok(Vec::new()),
+    };
+    group::run(matches, launch, asked)
 }
 
 /// A mistake of the command line is told as one.

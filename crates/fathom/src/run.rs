@@ -1,6 +1,7 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
 use crate::exit::Usage;
+use crate::group::GroupWork;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
 use crate::tell::tell;
@@ -104,7 +105,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return front.run(matches);
     }
     match launch {
-        Some(launch) if !matches.get_flag("dry-run") => group::run(matches, &launch, asked),
+        Some(launch) if !matches.get_flag("dry-run") => {
+            let thresholds = thresholds(matches, &asked.stages, target.as_ref());
+            let asked = group::GroupAsked {
+                works: asked.stages.into_iter().map(GroupWork::Stage).collect(),
+                output: asked.output,
+                job: asked.job,
+                thresholds,
+            };
+            group::run(matches, &launch, asked)
+        }
         Some(launch) if !launch.is_root() => Ok(0),
         Some(_) | None => run_alone(matches, target, place.as_ref(), asked),
     }

@@ -7,7 +7,12 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
+#[allow(dead_code, reason = "the tests of loads use the rest")]
+#[path = "../../object/tests/store/server.rs"]
+mod server;
+
 use record::{Record, Status, read_records};
+use server::{Act, Server};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -82,6 +87,8 @@ impl Launcher {
             .args(["-n", "4", FATHOM])
             .args(words.split_whitespace())
             .current_dir(dir)
+            .env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
+            .env("AWS_SECRET_ACCESS_KEY", "a-secret")
             .stdin(Stdio::null());
         out
     }
@@ -395,6 +402,46 @@ fn hosts_of_the_command_line_are_started_by_the_launcher_and_are_one_record() {
         let missed = format!("{SHORT} --threshold iops>1T");
         let output = launcher.by_front(dir.path(), &missed).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{name}: {}", said(&output));
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn a_load_of_four_ranks_is_one_record_whose_rate_and_objects_are_shared_out() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let server = Server::start(|_| Act::Answer);
+        let target = server.s3("bench");
+        let load = format!(
+            "load get --target {target} --users 4 --seeds 8 --arrival constant --duration 1s --no-live --max-skew 60s --records r.jsonl"
+        );
+        let words = format!("{load} --rate 200 --threshold get.p99<1h");
+        let (code, said) = launcher.ended(dir.path(), &words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        assert_eq!(record.hosts.len(), 4, "{name}");
+        let pace = record.pace.as_ref().unwrap();
+        assert_eq!(pace.asked_per_second, Some(200.0), "{name}");
+        // What was due and not begun is counted as well.
+        assert_eq!(record.operations.count() + pace.unsent, 200, "{name}");
+        let load_account = record.load.as_ref().unwrap();
+        assert_eq!(load_account.setup.count(), 8, "{name}: all objects once");
+        assert_eq!(load_account.left_behind, 0, "{name}");
+        assert_eq!(record.thresholds.len(), 1, "{name}");
+        let counts = record.by_host();
+        let counts = counts.iter().map(|host| host.operations.count());
+        assert!(counts.clone().all(|count| count <= 50), "{name}");
+        assert_eq!(server.objects(), 0, "{name}");
+        assert!(record.group.as_ref().unwrap().skew_ns.is_some(), "{name}");
+        for (more, wanted) in [
+            ("--seeds 3 --rate 200", "4 ranks share 3 objects"),
+            ("--find-knee p99<1s", "--find-knee is of one process"),
+        ] {
+            let words = format!("{} {more}", load.replace("--seeds 8", ""));
+            let (code, said) = launcher.ended(dir.path(), &words.replace("--duration 1s", ""));
+            assert_eq!(code, Some(2), "{name} {more}: {said}");
+            assert!(said.contains(wanted), "{name} {more}: {said}");
+        }
         nobody_is_left(dir.path(), name);
     }
 }

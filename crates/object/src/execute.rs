@@ -13,7 +13,7 @@ use crate::target::Service;
 use crate::user::{SeedSet, signs_payload};
 use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, ThreadReport};
-use host::{Context, Counted, Event, Observation, Participant, Session, Watch};
+use host::{Context, Counted, Event, Observation, Participant, PeerFault, Session, Watch};
 use record::{LiveCounters, Measurements, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -39,16 +39,40 @@ pub fn execute(
     context: &Context,
     watch: &mut dyn Watch,
 ) -> Result<Record, LoadError> {
-    let mut setup = Setup::make(plan, context.clock, watch)?;
+    let told = |error: &LoadError| others_know(context, error);
+    let mut setup = Setup::make(plan, context, watch).inspect_err(told)?;
     match setup.run(plan, context, watch) {
         Ok(mut record) => {
-            setup.remove(&mut record);
+            let bucket = setup.remove_objects(&mut record);
+            // What others have put into the bucket goes first.
+            let _who_is_lost_is_not_waited_for = meet(context);
+            bucket.remove(&mut record);
             Ok(record)
         }
         Err(error) => {
+            told(&error);
             setup.remove(&mut Record::default());
             Err(error)
         }
+    }
+}
+
+/// Waits until all ranks have come so far.
+fn meet(context: &Context) -> Result<(), LoadError> {
+    let met = context.peers().map_or(Ok(()), |peers| peers.meet(Ok(())));
+    Ok(met?)
+}
+
+/// What this rank cannot do is said to the others, for they wait.
+fn others_know(context: &Context, error: &LoadError) {
+    if let Some(peers) = context.peers()
+        && !matches!(error, LoadError::Group(_))
+    {
+        let fault = PeerFault {
+            text: error.to_string(),
+            exit_code: error.exit_code(),
+        };
+        let _they_know_it = peers.meet(Err(fault));
     }
 }
 
@@ -76,7 +100,7 @@ impl Setup {
     /// What was asked makes no sense, the target is not there, or a signal came.
     pub fn make(
         plan: &LoadPlan,
-        clock: MachineClock,
+        context: &Context,
         watch: &mut dyn Watch,
     ) -> Result<Self, LoadError> {
         plan.check()?;
@@ -94,14 +118,23 @@ impl Setup {
                 .map(find)
                 .collect::<Result<Vec<Peer>, LoadError>>()?,
         );
-        let settings = Arc::new(load_settings(plan, clock));
+        let settings = Arc::new(load_settings(plan, context.clock));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
         let mut bulk = Bulk::new(&settings, &peers)
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
-        let notices = bulk.find_servers(match &plan.target.service {
+        let bucket = match &plan.target.service {
             Service::S3 { bucket } => Some(bucket),
             Service::Http { .. } | Service::Share => None,
-        })?;
+        };
+        // The first rank makes what all need; the others find it made.
+        let is_first = plan.share.rank == 0;
+        if !is_first {
+            meet(context)?;
+        }
+        let notices = bulk.find_servers(bucket)?;
+        if is_first {
+            meet(context)?;
+        }
         if let Some(secret) = plan.secret.as_ref().filter(|_| plan.target.is_share()) {
             bulk.log_in(secret.text())?;
         }
@@ -170,12 +203,17 @@ impl Setup {
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);
         let record = context.record("load", &plan.scenario.name, None);
-        let ended = self.measure(plan, session.part(0));
+        let ended = self.measure(plan, session.part(0))?;
         let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;
         let left = Remains::of(&ended.reports, &self.settings.service);
         let mut record = account::completed(record, plan, self, ended, server);
         session.close(std::slice::from_mut(&mut record));
+        if context.peers().is_some() {
+            let began = record.workers.iter().map(|worker| worker.started_ns);
+            let late_ns = began.min().unwrap_or(0);
+            record.begins_itself(late_ns);
+        }
         account::judge(plan, &mut record);
         self.clear(&left, &mut record);
         Ok(record)
@@ -216,6 +254,11 @@ impl Setup {
 
     /// Removes what the setup made, unless it shall stay, and tells the record.
     pub fn remove(self, record: &mut Record) {
+        self.remove_objects(record).remove(record);
+    }
+
+    /// Removes the objects of the setup; the bucket is left.
+    fn remove_objects(self, record: &mut Record) -> LeftBucket {
         let left = self.seeds.left();
         let left = if self.keep {
             units::lossless::to_u64(left.len())
@@ -226,15 +269,24 @@ impl Setup {
             if let Some(load) = &mut record.load {
                 load.teardown.merge(&done.measured);
             }
-            if !self.bulk.remove_bucket() {
-                record
-                    .notices
-                    .push("the bucket that this load made could not be removed: it holds something else, or the server is gone".into());
-            }
             left
         };
         if let Some(load) = &mut record.load {
             load.left_behind += left;
+        }
+        LeftBucket(Some(self.bulk).filter(|_| !self.keep))
+    }
+}
+
+/// The bucket that a load made, unless it shall stay.
+struct LeftBucket(Option<Bulk>);
+
+impl LeftBucket {
+    fn remove(self, record: &mut Record) {
+        if self.0.is_some_and(|bulk| !bulk.remove_bucket()) {
+            record
+                .notices
+                .push("the bucket that this load made could not be removed: it holds something else, or the server is gone".into());
         }
     }
 }
@@ -266,8 +318,13 @@ impl Remains {
 fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
     let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     let separator = if plan.target.is_s3() { '/' } else { '-' };
+    // Processes of two hosts may have one number, and begin in one microsecond.
+    let rank = match plan.share.size {
+        1 => String::new(),
+        _ => format!("-{:x}", plan.share.rank),
+    };
     let root = format!(
-        "fathom-{:x}-{:x}{separator}",
+        "fathom-{:x}-{:x}{rank}{separator}",
         since_1970.as_micros(),
         std::process::id()
     );
@@ -302,10 +359,22 @@ fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
 
 impl Setup {
     /// Warm-up and measured time: threads, series, signals.
-    fn measure(&self, plan: &LoadPlan, mut part: Participant<'_, '_>) -> LoadEnd {
-        let clock = part.context().clock;
+    fn measure(
+        &self,
+        plan: &LoadPlan,
+        mut part: Participant<'_, '_>,
+    ) -> Result<LoadEnd, LoadError> {
+        let context = part.context();
+        let clock = context.clock;
+        let common = common_start(context)?;
         part.ready(None, plan.warmup_ns);
-        let shared = Arc::new(self.shared(plan, clock.now() + LEAD_NS));
+        let late_ns = common.map_or(0, |start| clock.now().saturating_sub(start));
+        if late_ns > 0 {
+            let rank = plan.share.rank;
+            return Err(LoadError::Missed { rank, late_ns });
+        }
+        let start = common.unwrap_or_else(|| clock.now() + LEAD_NS);
+        let shared = Arc::new(self.shared(plan, start));
         let live = self.counters(plan, &shared);
         let running: Vec<JoinHandle<std::io::Result<ThreadReport>>> = (0..shared.threads)
             .zip(&live)
@@ -324,7 +393,7 @@ impl Setup {
             ..Counted::default()
         };
         let mut observation = part.observe(counted, shared.start, plan.warmup_ns);
-        let signal = wait(&shared, &running, clock, &mut observation);
+        let signal = wait(&shared, &running, context, &mut observation);
         let mut panics = Vec::new();
         let mut reports = Vec::new();
         for thread in running {
@@ -336,7 +405,7 @@ impl Setup {
         }
         part.end(Usage::default());
         let elapsed_ns = elapsed_ns(&shared, &reports, clock.now());
-        LoadEnd {
+        Ok(LoadEnd {
             elapsed_ns,
             measured: observation.finish(shared.measured_from + elapsed_ns),
             reports,
@@ -344,7 +413,7 @@ impl Setup {
             signal,
             verifies: plan.scenario.verify,
             is_open: matches!(plan.scenario.arrivals, Arrivals::Open { .. }),
-        }
+        })
     }
 
     /// Counters of each thread.
@@ -368,6 +437,7 @@ impl Setup {
             peers: Arc::clone(&self.peers),
             seeds: Arc::clone(&self.seeds),
             seed: plan.seed,
+            share: plan.share,
             threads: plan.effective_threads(),
             first_object: self.runs * NUMBERS_OF_A_RUN,
             turns_left: AtomicU64::new(plan.iterations.unwrap_or(u64::MAX)),
@@ -398,10 +468,11 @@ fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) -> u64 {
 fn wait(
     shared: &Shared,
     running: &[JoinHandle<std::io::Result<ThreadReport>>],
-    clock: MachineClock,
+    context: &Context,
     observation: &mut Observation<'_, '_, '_>,
 ) -> Option<i32> {
-    let mut signalled = None;
+    let clock = context.clock;
+    let (mut signalled, mut halted_at) = (None, None);
     while !running.iter().all(JoinHandle::is_finished) {
         let wait_ns = observation.wait_ns();
         clock.sleep_until(clock.now() + wait_ns);
@@ -413,6 +484,26 @@ fn wait(
                 shared.abort.store(true, Relaxed);
             }
         }
+        if let Some(peers) = context.peers() {
+            // What ends early on one rank ends on all.
+            if signalled.is_some() {
+                peers.halt();
+            } else if peers.is_halted() {
+                shared.stop.store(true, Relaxed);
+                if now - *halted_at.get_or_insert(now) > SIGNAL_GRACE_NS {
+                    shared.abort.store(true, Relaxed);
+                }
+            }
+        }
     }
     signalled.map(|(signal, _)| signal)
+}
+
+/// When all ranks begin, where there are others.
+fn common_start(context: &Context) -> Result<Option<u64>, LoadError> {
+    let Some(peers) = context.peers() else {
+        return Ok(None);
+    };
+    peers.meet(Ok(()))?;
+    Ok(Some(peers.start()?))
 }

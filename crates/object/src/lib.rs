@@ -37,6 +37,7 @@ mod ramp;
 mod scenario;
 mod seen;
 mod settings;
+mod share;
 mod sign;
 mod target;
 mod threshold;
@@ -58,6 +59,7 @@ pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,
     Scenario, Seed, Sleep, UserStep, parse_stages,
 };
+pub use share::LoadShare;
 pub use sign::Credentials;
 pub use target::LoadTarget;
 pub use threshold::{kinds, threshold};

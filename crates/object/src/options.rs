@@ -10,6 +10,7 @@ use crate::ramp::{Ramp, Spacing};
 use crate::scenario::{
     Adjustments, Arrivals, KeyChoice, ObjectSizes, PayloadMode, Scenario, parse_stages,
 };
+use crate::share::LoadShare;
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::threshold::threshold;
@@ -325,6 +326,7 @@ impl AskedLoad {
         })?;
         Ok(LoadPlan {
             server_counters: target.is_s3() || target.is_share(),
+            share: LoadShare::default(),
             scenario,
             target,
             headers: self.headers.clone(),

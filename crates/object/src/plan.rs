@@ -5,6 +5,7 @@ use crate::connection::HttpVersion;
 use crate::header::{MOST_HEADERS, RequestHeader};
 use crate::options::LOAD_OPTIONS;
 use crate::scenario::{Arrivals, Scenario, UserStep};
+use crate::share::LoadShare;
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::verbs::{Call, Services};
@@ -44,6 +45,8 @@ pub struct LoadPlan {
     /// Whether the server is asked for its own counters, before the load and after it: one request
     /// each.
     pub server_counters: bool,
+    /// Which part of the whole this is.
+    pub share: LoadShare,
 }
 
 /// The secret of a file share, which is never shown.
@@ -366,6 +369,7 @@ mod tests {
             iterations: None,
             warmup_ns: 0,
             server_counters: false,
+            share: LoadShare::default(),
         }
     }
 

@@ -201,11 +201,12 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
+    /// `later` is a part of the time between two arrivals, by which all of them come later.
     pub(crate) fn new(
         ramp: &Ramp,
         spacing: Spacing,
-        worker: u32,
-        of: u32,
+        (worker, of): (u32, u32),
+        later: f64,
         mut random: Random,
     ) -> Self {
         let of = f64::from(of);
@@ -213,7 +214,7 @@ impl Schedule {
         let next = if poisson {
             of * random.exponential()
         } else {
-            f64::from(worker)
+            f64::from(worker) + later
         };
         Self {
             lines: ramp.lines().collect(),
@@ -321,8 +322,8 @@ mod tests {
             let mut schedule = Schedule::new(
                 ramp,
                 spacing,
-                worker,
-                workers,
+                (worker, workers),
+                0.0,
                 Random::stream(3, u64::from(worker)),
             );
             std::iter::from_fn(move || schedule.next()).collect::<Vec<_>>()
@@ -382,7 +383,7 @@ mod tests {
         fn due_times_rise_and_stay_within_the_course(start in 0.0_f64..500.0, legs in prop::collection::vec((0_u64..3 * S, 0.0_f64..500.0), 1..4), poisson in any::<bool>()) {
             let ramp = Ramp { start, legs: legs.into_iter().map(|(for_ns, to)| Leg { for_ns, to }).collect() };
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
-            let mut schedule = Schedule::new(&ramp, spacing, 0, 1, Random::stream(1, 1));
+            let mut schedule = Schedule::new(&ramp, spacing, (0, 1), 0.0, Random::stream(1, 1));
             let due: Vec<u64> = std::iter::from_fn(|| schedule.next()).collect();
             prop_assert!(due.is_sorted() && due.last().is_none_or(|last| *last <= ramp.total_ns()));
             if !poisson {

@@ -14,6 +14,7 @@ use crate::ledger::{Ledger, add};
 use crate::ramp::{Presence, Ramp, Schedule};
 use crate::scenario::{Arrivals, Scenario};
 use crate::settings::{Ledgers, LoadSettings, Thread};
+use crate::share::LoadShare;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
 use host::Machine;
 use record::{LiveCounters, WorkerAccount};
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) peers: Arc<Vec<Peer>>,
     pub(crate) seeds: Arc<SeedSet>,
     pub(crate) seed: u64,
+    pub(crate) share: LoadShare,
     pub(crate) threads: u32,
     /// Number of the first object of each user.
     pub(crate) first_object: u64,
@@ -112,10 +114,6 @@ impl Used {
 }
 
 /// Runs a thread's share to its end.
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 pub(crate) fn run(
     shared: &Arc<Shared>,
     index: u32,
@@ -126,37 +124,12 @@ pub(crate) fn run(
         .enable_all()
         .build()?;
     let clock = shared.settings.clock;
-    let mine = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
     let running = Running::new(shared, index, (live, warmup));
     clock.sleep_until(shared.start);
     let began = clock.now();
     let local = LocalSet::new();
-    let choices = Rc::new(Choices::new(&shared.scenario));
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {
-        let mut tasks = Vec::new();
-        for (number, owned) in mine.zip(&running.owned) {
-            let user = User {
-                index: number,
-                client: Client::new(&running.thread, number),
-                random: Random::stream(shared.seed, u64::from(number)),
-                owned: Rc::clone(owned),
-                seeds: Arc::clone(&shared.seeds),
-                choices: Rc::clone(&choices),
-            };
-            tasks.push(tokio::task::spawn_local(Rc::clone(&running).user(user)));
-        }
-        if let Arrivals::Open { rate, spacing, .. } = &shared.scenario.arrivals {
-            let random = Random::stream(shared.seed ^ 0xa221_7a15, u64::from(index));
-            let schedule = Schedule::new(rate, *spacing, index, shared.threads, random);
-            tasks.push(tokio::task::spawn_local(
-                Rc::clone(&running).dispatch(schedule),
-            ));
-        }
-        if shared.measured_from > shared.start {
-            drop(tokio::task::spawn_local(
-                Rc::clone(&running).begin_measuring(),
-            ));
-        }
+        let tasks = running.begin(index);
         running.wait(&tasks).await;
         tasks
     });
@@ -234,6 +207,36 @@ impl Running {
             clock,
             before: Cell::new(Used::by_this_thread()),
         })
+    }
+
+    /// Starts the users of this thread, and its share of the arrivals.
+    fn begin(self: &Rc<Self>, index: u32) -> Vec<JoinHandle<()>> {
+        let shared = &self.shared;
+        let choices = Rc::new(Choices::new(&shared.scenario));
+        let mine = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
+        let mut tasks = Vec::new();
+        for (number, owned) in mine.zip(&self.owned) {
+            let user = User {
+                index: number,
+                client: Client::new(&self.thread, number),
+                random: Random::stream(shared.seed, shared.share.stream(number)),
+                owned: Rc::clone(owned),
+                seeds: Arc::clone(&shared.seeds),
+                choices: Rc::clone(&choices),
+            };
+            tasks.push(tokio::task::spawn_local(Rc::clone(self).user(user)));
+        }
+        if let Arrivals::Open { rate, spacing, .. } = &shared.scenario.arrivals {
+            let random = Random::stream(shared.seed ^ 0xa221_7a15, shared.share.stream(index));
+            let later = shared.share.later();
+            let place = (index, shared.threads);
+            let schedule = Schedule::new(rate, *spacing, place, later, random);
+            tasks.push(tokio::task::spawn_local(Rc::clone(self).dispatch(schedule)));
+        }
+        if shared.measured_from > shared.start {
+            drop(tokio::task::spawn_local(Rc::clone(self).begin_measuring()));
+        }
+        tasks
     }
 
     /// Waits for the end of the warm-up.

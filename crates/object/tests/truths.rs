@@ -45,6 +45,7 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         secret: None,
         guest: None,
         server_counters: false,
+        share: object::LoadShare::default(),
     }
 }
 

@@ -135,8 +135,19 @@ impl Record {
         }
     }
 
+    /// Says of a part whose times are from the common start that it began so much later: its times
+    /// are from its own start then, as those of every part.
+    pub fn begins_itself(&mut self, late_ns: u64) {
+        self.generator_mut().late_ns = late_ns;
+        self.move_edges(|ns| ns.saturating_sub(late_ns));
+    }
+
     /// Its times from a start that was so much earlier.
     fn begin_later(&mut self, late_ns: u64) {
+        self.move_edges(|ns| ns.saturating_add(late_ns));
+    }
+
+    fn move_edges(&mut self, moved: impl Fn(u64) -> u64) {
         let spans = self.spans.values_mut();
         let spans = spans.map(|span| [&mut span.start_ns, &mut span.end_ns]);
         let series = self.series.iter_mut();
@@ -147,7 +158,7 @@ impl Record {
         let stops = stops.map(|stop| [&mut stop.start_ns, &mut stop.end_ns]);
         let edges = spans.chain(series).chain(workers).chain(stops).flatten();
         for ns in edges.chain([&mut self.elapsed_ns]) {
-            *ns = ns.saturating_add(late_ns);
+            *ns = moved(*ns);
         }
     }
 

@@ -2,6 +2,7 @@
 //! see the same target.
 
 use super::connection::{RankLink, fault_of, fault_word};
+use super::work::GroupWork;
 use crate::context;
 use group::Word;
 use host::{Machine, PeerFault};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use workload::{EngineTarget, Stage};
+use workload::EngineTarget;
 
 /// What is put into the root's target for the others to look for; dropped, it is gone.
 #[derive(Debug, Default)]
@@ -28,7 +29,7 @@ impl Drop for Marks {
 /// What a rank says of itself.
 pub(super) struct Hello<'a> {
     pub(super) plan: &'a str,
-    pub(super) stages: &'a [Stage],
+    pub(super) works: &'a [GroupWork],
     /// What was asked, where somebody says how far the target reaches.
     pub(super) asked: Option<TargetReach>,
     /// Why this rank cannot take part.
@@ -115,7 +116,7 @@ impl Hello<'_> {
 
     /// Directories in or beside the targets, and whether some target is a device.
     fn places(&self) -> (BTreeSet<PathBuf>, bool) {
-        let phases = self.stages.iter().flat_map(|stage| &stage.0);
+        let phases = GroupWork::phases_of(self.works);
         let on_files = phases.filter(|phase| phase.workload.engine.target() == EngineTarget::Files);
         let (mut places, mut has_device) = (BTreeSet::new(), false);
         for target in on_files.flat_map(|phase| &phase.workload.targets) {

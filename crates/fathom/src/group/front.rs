@@ -48,7 +48,7 @@ impl Front {
     }
 
     fn asked(matches: &ArgMatches) -> Result<Option<Self>, String> {
-        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let text = |name: &str| super::text(matches, name);
         check_mode(matches)?;
         let hosts = match (text("hosts"), text("hostfile")) {
             (None, None) => {

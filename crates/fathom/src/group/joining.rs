@@ -70,6 +70,15 @@ impl RankParts {
         self
     }
 
+    /// The record of a rank that could not begin, so that none did; nobody is lost then.
+    fn unbegun(&self) -> Option<(u32, Record)> {
+        let mut records = self.records.iter();
+        let has_any_begun = records.any(|(_, record)| record.elapsed_ns > 0);
+        let known = self.records.iter().next();
+        let known = known.filter(|_| !has_any_begun && !self.faults.is_empty());
+        known.map(|(rank, record)| (*rank, record.clone()))
+    }
+
     pub(super) fn first_fault(&self) -> Option<&PeerFault> {
         self.faults.values().next()
     }
@@ -85,6 +94,15 @@ pub(super) struct GroupTrial {
 impl GroupTrial {
     /// The record of what there is; `None` where there is nothing.
     pub(super) fn record(&self, parts: RankParts) -> Option<Record> {
+        if self.connection.seen().lost().is_empty()
+            && let Some((rank, mut record)) = parts.unbegun()
+        {
+            record.id.clone_from(&self.id);
+            let called = self.connection.called(rank);
+            let message = record.outcome.message.take().unwrap_or_default();
+            record.outcome.message = Some(format!("{called}: {message}"));
+            return Some(record);
+        }
         let faults = parts.faults;
         let given = parts.records.into_iter();
         let given = given.map(|(rank, record)| (self.connection.called(rank), record));
@@ -149,5 +167,39 @@ impl GroupTrial {
             )),
         };
         Some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_could_not_begin_speaks_for_all_and_one_that_did_for_itself() {
+        let parts = |elapsed_ns| RankParts {
+            records: [(
+                2,
+                Record {
+                    elapsed_ns,
+                    ..Record::default()
+                },
+            )]
+            .into(),
+            faults: [(
+                0,
+                PeerFault {
+                    text: "rank 2: the disk is full".into(),
+                    exit_code: 1,
+                },
+            )]
+            .into(),
+        };
+        assert_eq!(parts(0).unbegun().map(|(rank, _)| rank), Some(2));
+        assert!(parts(1).unbegun().is_none());
+        let all = RankParts {
+            faults: BTreeMap::new(),
+            ..parts(0)
+        };
+        assert!(all.unbegun().is_none(), "each has its own record");
     }
 }

@@ -51,7 +51,7 @@ impl Launch {
     /// `None` where no launcher started several of this process, or where each says by itself which
     /// rank it is.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
-        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let text = |name: &str| super::text(matches, name);
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
         let Some(launched) = launched().filter(|_| text("rank").is_none()) else {

@@ -1,20 +1,22 @@
-//! `fathom run` of ranks that a launcher started: one plan, one start, one record.
+//! The work of ranks that a launcher started: one plan, one start, one record.
 
 use super::agree::{Hello, agree};
 use super::connection::{RankLink, fault_of, fault_word};
 use super::joining::{GroupTrial, RankParts, part_word};
 use super::launched::Launch;
-use crate::exit::{Usage, code_of, told};
+use super::work::GroupWork;
+use crate::exit::{code_of, told};
 use crate::keeper::{self, SnapshotFile};
-use crate::live::{Live, LiveView, WorkView, ended, page_title, records as records_of};
-use crate::run::{AskedRun, is_over, of_job, thresholds};
+use crate::live::{Live, ended, records as records_of};
+use crate::output::Output;
+use crate::run::{is_over, of_job};
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
 use lab::Kept;
 use record::{GroupAccount, Record, Threshold};
-use run::{RunError, execute_stage, files_of, unstarted};
+use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,15 +24,27 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use sys::{Clock as _, MachineClock};
 use units::{Nanos, random::split_mix};
-use workload::{FileSharing, Phase, Rank, Stage};
+use workload::Rank;
+use workload::fio::FioJobs;
 
 /// A rank says so often what it has measured.
 const SNAPSHOT_NS: u64 = 1_000_000_000;
 /// Whoever keeps what all have measured looks so often whether it is time.
 const KEEPER_LOOK_NS: u64 = 20_000_000;
 
-/// Runs what was asked on all ranks; the exit code is the same on all of them.
-pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: AskedRun) -> Result<i32> {
+/// What a command asks of a group.
+pub(crate) struct GroupAsked {
+    /// One after another.
+    pub(crate) works: Vec<GroupWork>,
+    pub(crate) output: Output,
+    /// What else a fio job says.
+    pub(crate) job: Option<FioJobs>,
+    /// Or why there are none of these, which the root says for all.
+    pub(crate) thresholds: Result<Vec<Threshold>>,
+}
+
+/// Does what was asked on all ranks; the exit code is the same on all of them.
+pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> Result<i32> {
     let context = Context {
         target: target::observed(matches)?,
         ..context::context(asked.output.interval_ns())?
@@ -67,12 +81,12 @@ struct Group<'a> {
     connection: &'a Arc<RankLink>,
     launch: &'a Launch,
     context: Context,
-    asked: AskedRun,
+    asked: GroupAsked,
     thresholds: Vec<Threshold>,
 }
 
-/// What came of a stage: its record at the root, and whether the next may begin.
-struct StageEnd {
+/// What came of a work: its record at the root, and whether the next may begin.
+struct WorkEnd {
     record: Option<Record>,
     exit_code: i32,
     goes_on: bool,
@@ -80,21 +94,16 @@ struct StageEnd {
 
 impl Group<'_> {
     fn run(&mut self) -> Result<i32> {
-        let targets: Vec<PathBuf> = {
-            let phases = self.asked.stages.iter().flat_map(|stage| &stage.0);
-            phases.flat_map(|phase| files_of(&phase.workload)).collect()
-        };
-        let plans: Vec<String> = {
-            let phases = self.asked.stages.iter().flat_map(|stage| &stage.0);
-            phases.map(super::plan).collect()
-        };
+        let works = self.asked.works.clone();
+        let targets: Vec<PathBuf> = works.iter().flat_map(GroupWork::files).collect();
+        let plans: Vec<String> = works.iter().map(GroupWork::plan).collect();
         let fault = self.begin(&targets).err().map(|error| PeerFault {
             text: told(&error),
             exit_code: code_of(&error),
         });
         let hello = Hello {
             plan: &plans.join(" "),
-            stages: &self.asked.stages,
+            works: &works,
             asked: self.launch.target_is,
             fault,
         };
@@ -107,14 +116,14 @@ impl Group<'_> {
             ..GroupAccount::default()
         };
         let live = match self.connection.is_root() {
-            true => Live::open(self.matches, &page_title(&self.asked.stages))?,
+            true => Live::open(self.matches, &GroupWork::title(&works))?,
             false => Live::silent(),
         };
         let mut records = Vec::new();
         let mut code = 0;
-        for (stage, number) in self.asked.stages.clone().into_iter().zip(1_u64..) {
+        for (work, number) in works.iter().zip(1_u64..) {
             let fresh_run = split_mix(agreed.drawn.wrapping_add(number));
-            let end = self.stage(stage, &group, fresh_run, &live, &targets)?;
+            let end = self.work(work, &group, fresh_run, &live, &targets)?;
             records.extend(end.record);
             code = end.exit_code.max(code);
             if !end.goes_on {
@@ -130,17 +139,10 @@ impl Group<'_> {
 
     /// What can be refused without asking the others.
     fn begin(&mut self, targets: &[PathBuf]) -> Result<()> {
-        for stage in &self.asked.stages {
-            let [phase] = stage.0.as_slice() else {
-                return Err(Usage("several ranks do one phase at a time: phases that start together are for one host".into()).into());
-            };
-            workload::share(&phase.workload, self.rank()?)?;
+        for work in &self.asked.works {
+            let _its_part_can_be_told = work.share(self.rank()?)?;
         }
-        self.thresholds = thresholds(
-            self.matches,
-            &self.asked.stages,
-            self.context.target.as_ref(),
-        )?;
+        self.thresholds = std::mem::replace(&mut self.asked.thresholds, Ok(Vec::new()))?;
         if self.connection.is_root() {
             self.asked.output.check_writable(targets)?;
         }
@@ -151,19 +153,15 @@ impl Group<'_> {
         Ok(Rank::new(self.connection.rank, self.connection.size)?)
     }
 
-    fn stage(
+    fn work(
         &self,
-        mut stage: Stage,
+        work: &GroupWork,
         group: &GroupAccount,
         fresh_run: u64,
         live: &Live,
         targets: &[PathBuf],
-    ) -> Result<StageEnd> {
-        let Some(phase) = stage.0.first_mut() else {
-            return Err(Usage("a stage has a phase".into()).into());
-        };
-        phase.workload = workload::share(&phase.workload, self.rank()?)?;
-        let phase = phase.clone();
+    ) -> Result<WorkEnd> {
+        let work = work.share(self.rank()?)?;
         let start = CommonStart {
             rank: self.connection.rank,
             group: group.clone(),
@@ -179,11 +177,9 @@ impl Group<'_> {
             common_start: Some(start),
             ..self.context.clone()
         };
-        live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
-            &stage, &context,
-        ))));
-        let part = self.measure(&phase, &stage, context, &trial, live, targets)?;
-        let mut end = StageEnd {
+        live.begin_plain(work.view(&context));
+        let part = self.measure(&work, context, &trial, live, targets)?;
+        let mut end = WorkEnd {
             record: None,
             exit_code: 5,
             goes_on: false,
@@ -195,7 +191,7 @@ impl Group<'_> {
             let parts = parts.or(RankParts::snapshots(&self.connection.seen().snapshots()));
             match trial.record(parts) {
                 Some(record) => {
-                    let record = self.finished(record, &phase.name, live);
+                    let record = self.finished(record, work.name(), live);
                     saved = self.asked.output.save(&record);
                     end.exit_code = record.outcome.exit_code;
                     end.goes_on = saved.is_ok() && !is_over(std::slice::from_ref(&record));
@@ -231,8 +227,7 @@ impl Group<'_> {
     /// there is none.
     fn measure(
         &self,
-        phase: &Phase,
-        stage: &Stage,
+        work: &GroupWork,
         context: Context,
         trial: &Arc<GroupTrial>,
         live: &Live,
@@ -255,23 +250,7 @@ impl Group<'_> {
             }),
             ..context
         };
-        let measured = self
-            .check_files(phase, &context)
-            .and_then(|()| execute_stage(stage, &context, &mut live.clone()));
-        let part = match measured {
-            Ok(mut records) => records.pop().ok_or_else(|| PeerFault {
-                text: "nothing came of it".into(),
-                exit_code: 1,
-            }),
-            Err(error) if error.exit_code() == 2 || matches!(error, RunError::Group { .. }) => {
-                Err(PeerFault {
-                    text: error.to_string(),
-                    exit_code: error.exit_code(),
-                })
-            }
-            Err(error) => Ok(unstarted(phase, &context, &error)),
-        };
-        let part = part.map(|mut record| {
+        let part = work.measure(&context, live).map(|mut record| {
             if record.elapsed_ns > 0 {
                 record.generator_mut().clock_bound_ns = Some(self.connection.bound_ns());
             }
@@ -281,28 +260,6 @@ impl Group<'_> {
         let _it_has_told_what_there_was = teller.join();
         keeper.into_iter().for_each(GroupKeeper::end);
         Ok(part)
-    }
-
-    /// What ranks cannot do together to files that all of them use; it is said as any other fault.
-    fn check_files(&self, phase: &Phase, context: &Context) -> Result<(), RunError> {
-        let start = context.common_start.as_ref();
-        let workload = &phase.workload;
-        let is_shared = start.is_some_and(CommonStart::has_one_target);
-        let has_own =
-            workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
-        let writes = workload.read_percent()? < 100.0;
-        let is_wrong = is_shared && !has_own && writes && workload.verify.on;
-        if !is_wrong || self.connection.size < 2 {
-            return Ok(());
-        }
-        let fault = PeerFault {
-            text: "ranks cannot write and verify files that all of them use: give --file-distribution per-worker".into(),
-            exit_code: 2,
-        };
-        start
-            .and_then(CommonStart::peers)
-            .map_or(Ok(()), |peers| peers.meet(Err(fault)))?;
-        Ok(())
     }
 
     /// The root's last touches: when all began, and what the record is held against.
@@ -342,6 +299,9 @@ impl Group<'_> {
         clock: MachineClock,
         targets: &[PathBuf],
     ) -> Result<Option<GroupKeeper>> {
+        if !keeper::is_of(self.matches) {
+            return Ok(None);
+        }
         let every_ns = keeper::every_ns(self.matches)?;
         let file = SnapshotFile::of(self.matches, targets).filter(|_| self.connection.is_root());
         let Some(mut file) = file else {

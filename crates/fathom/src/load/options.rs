@@ -48,7 +48,8 @@ pub(super) fn command() -> Command {
             "dry-run",
             "Check everything, show what would be done, and touch nothing",
         ));
-    target::add(crate::live::arguments_with_intervals(Output::add(command)))
+    let command = Output::add(command);
+    crate::group::add_connected(target::add(crate::live::arguments_with_intervals(command)))
 }
 
 fn argument(option: &LoadOption) -> Arg {

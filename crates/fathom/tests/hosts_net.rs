@@ -1,0 +1,302 @@
+//! Four hosts with a network between them: namespaces on a bridge with an sshd in each, ranks started
+//! there by `--hosts`, and one host whose link is slow. The tests install nothing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "what fails here fails the test, and what is skipped is told"
+)]
+
+use record::read_records;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
+const HOSTS: u32 = 4;
+const SSHD: &str = "/usr/sbin/sshd";
+
+/// Runs a command to its end; whether it went well.
+fn went(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap());
+    let command = command.args(words).stdin(Stdio::null());
+    let output = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    output.is_ok_and(|status| status.success())
+}
+
+#[track_caller]
+fn do_it(line: &str) {
+    assert!(went(line), "{line}");
+}
+
+/// The network, its hosts and what runs in them; dropped, nothing of it is left.
+struct Network {
+    /// Its name begins those of all namespaces.
+    name: String,
+    dir: tempfile::TempDir,
+    servers: Vec<Child>,
+}
+
+impl Network {
+    /// `None` where this machine cannot have one, which is told.
+    fn new() -> Option<Self> {
+        let skipped = |needs: &str| {
+            println!("SKIPPED: needs {needs}");
+            None
+        };
+        if !Path::new(SSHD).exists() || !went("ssh -V") {
+            return skipped("sshd and ssh (apt-get install openssh-server)");
+        }
+        if !Path::new("/usr/bin/mpirun.openmpi").exists() {
+            return skipped("mpirun.openmpi (apt-get install openmpi-bin)");
+        }
+        let name = format!("fathom{}", std::process::id());
+        if !went(&format!("ip netns add {name}-0")) {
+            return skipped("network namespaces (root, ip netns)");
+        }
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut network = Self {
+            name,
+            dir: place,
+            servers: Vec::new(),
+        };
+        if !network.connect() {
+            return skipped("a bridge and links between namespaces (ip link)");
+        }
+        network.serve();
+        Some(network)
+    }
+
+    /// The first namespace has the bridge, and the others are its hosts.
+    fn connect(&self) -> bool {
+        let name = &self.name;
+        let mut lines = vec![
+            format!("ip -n {name}-0 link add bridge type bridge"),
+            format!("ip -n {name}-0 addr add 10.98.76.254/24 dev bridge"),
+            format!("ip -n {name}-0 link set bridge up"),
+            format!("ip -n {name}-0 link set lo up"),
+        ];
+        for host in 1..=HOSTS {
+            lines.extend([
+                format!("ip netns add {name}-{host}"),
+                format!(
+                    "ip -n {name}-0 link add port{host} type veth peer name eth0 netns {name}-{host}"
+                ),
+                format!("ip -n {name}-0 link set port{host} master bridge up"),
+                format!("ip -n {name}-{host} addr add {}/24 dev eth0", address(host)),
+                format!("ip -n {name}-{host} link set eth0 up"),
+                format!("ip -n {name}-{host} link set lo up"),
+            ]);
+        }
+        lines.iter().all(|line| went(line))
+    }
+
+    /// An sshd a host, under a name of its own, that lets in one key.
+    fn serve(&mut self) {
+        let dir = self.dir.path().to_owned();
+        let at = |file: &str| dir.join(file).display().to_string();
+        for key in ["host", "user"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        let server = format!(
+            "HostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n",
+            at("host"),
+            at("user.pub")
+        );
+        fs::write(dir.join("sshd.conf"), server).unwrap();
+        let client = format!(
+            "IdentityFile {}\nIdentitiesOnly yes\nBatchMode yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nConnectTimeout 5\n",
+            at("user")
+        );
+        fs::write(dir.join("ssh.conf"), client).unwrap();
+        script(
+            &dir.join("agent"),
+            &format!("exec ssh -F {} \"$@\"", at("ssh.conf")),
+        );
+        // The daemon wants a directory of the system's, which its package makes at the boot.
+        fs::create_dir_all("/run/sshd").unwrap();
+        for host in 1..=HOSTS {
+            let begin = format!(
+                "hostname node{host} && exec {SSHD} -D -e -f {}",
+                at("sshd.conf")
+            );
+            let mut command = self.inside(host, &["unshare", "--uts", "sh", "-c", &begin]);
+            let log = fs::File::create(dir.join(format!("sshd{host}.log"))).unwrap();
+            self.servers
+                .push(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+        }
+        for host in 1..=HOSTS {
+            wait_for(&format!("an answer of host {host}"), || {
+                let answer = self.inside(1, &[&at("agent"), &address(host), "true"]);
+                succeeds(answer).then_some(())
+            });
+        }
+    }
+
+    /// Ends the sshd of a host.
+    fn stop(&mut self, host: u32) {
+        let server = &mut self.servers[host as usize - 1];
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+
+    /// A command in a namespace.
+    fn inside(&self, place: u32, words: &[&str]) -> Command {
+        let mut out = Command::new("ip");
+        out.args(["netns", "exec", &format!("{}-{place}", self.name)])
+            .args(words)
+            .env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
+            .env("AWS_SECRET_ACCESS_KEY", "a-secret-that-nobody-sees")
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
+        out
+    }
+
+    /// A command from the first host on all of them, as it would be typed there.
+    fn on_all(&self, words: &str) -> Output {
+        let hosts: Vec<String> = (1..=HOSTS).map(address).collect();
+        let agent = self.dir.path().join("agent");
+        let launcher = format!(
+            "/usr/bin/mpirun.openmpi --mca plm_rsh_agent {} --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0",
+            agent.display()
+        );
+        let hosts = hosts.join(",");
+        let more = ["--hosts", &hosts, "--launcher", &launcher];
+        let front = [
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            "hostname node1 && exec \"$@\"",
+            "sh",
+        ];
+        let limit = ["timeout", "-k", "5", "100", FATHOM];
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let all = [&front[..], &limit[..], &words, &more[..]].concat();
+        self.inside(1, &all).output().unwrap()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _it_has_ended = server.kill();
+            let _it_has_ended = server.wait();
+        }
+        for place in 0..=HOSTS {
+            let name = format!("{}-{place}", self.name);
+            let left = Command::new("ip").args(["netns", "pids", &name]).output();
+            let left = left.map_or_else(|_| Vec::new(), |left| left.stdout);
+            for pid in String::from_utf8_lossy(&left).split_whitespace() {
+                let _it_has_ended = went(&format!("kill -9 {pid}"));
+            }
+            let _it_was_never_made = went(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// Of a host, from 1.
+fn address(host: u32) -> String {
+    format!("10.98.76.{host}")
+}
+
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn succeeds(mut command: Command) -> bool {
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().unwrap().success()
+}
+
+/// Waits until a condition holds, looking at it often.
+#[track_caller]
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        // Nothing tells that somebody else's server listens.
+        sys::clock::Clock::sleep_until(
+            &sys::MachineClock::monotonic(),
+            sys::monotonic_ns() + 20_000_000,
+        );
+    }
+    panic!("waited in vain for {what}");
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+#[test]
+#[ignore = "needs root, network namespaces, sshd and Open MPI"]
+fn privileged_four_hosts_over_ssh_are_one_record_in_which_the_slow_one_is_seen() {
+    let Some(mut network) = Network::new() else {
+        return;
+    };
+    let port = 9000;
+    let serve = format!("{FATHOM} serve s3 --memory --listen 10.98.76.254:{port}");
+    let words: Vec<&str> = serve.split_whitespace().collect();
+    let mut server = network.inside(0, &words);
+    let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    network.servers.push(server.unwrap());
+    let connect = format!("exec 3<>/dev/tcp/10.98.76.254/{port}");
+    wait_for("the object store", || {
+        succeeds(network.inside(1, &["bash", "-c", &connect])).then_some(())
+    });
+    // What the last host sends leaves it late, and everything else is as near as the others'.
+    let name = network.name.clone();
+    do_it(&format!(
+        "ip netns exec {name}-{HOSTS} tc qdisc add dev eth0 root netem delay 20ms"
+    ));
+    let words = format!(
+        "load get --target s3://bench@http://10.98.76.254:{port} --users 2 --seeds 8 --duration 2s --no-live --max-skew 60s --records r.jsonl"
+    );
+    let output = network.on_all(&words);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let read = read_records(&network.dir.path().join("r.jsonl")).unwrap();
+    let [record] = read.records.as_slice() else {
+        panic!("one record: {text}");
+    };
+    let hosts = record.by_host();
+    let names: Vec<String> = hosts
+        .iter()
+        .map(|host| host.generator().called().into_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "node1 (rank 0)",
+            "node2 (rank 1)",
+            "node3 (rank 2)",
+            "node4 (rank 3)"
+        ]
+    );
+    let slow = text.lines().filter(|line| line.contains("SLOW"));
+    let slow: Vec<&str> = slow.collect();
+    assert!(
+        slow.iter().any(|line| line.contains("node4"))
+            && !slow.iter().any(|line| line.contains("node2 (")),
+        "{text}"
+    );
+    // A host without an sshd is no success, and the line that would have reached it is told.
+    network.stop(HOSTS);
+    let output = network.on_all(&words);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("must let `ssh HOST"), "{text}");
+    drop(network);
+    let left = Command::new("ip").args(["netns", "list"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&left.stdout).contains(&name));
+}

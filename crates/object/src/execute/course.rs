@@ -1,0 +1,84 @@
+//! How a load goes on until its threads have ended, and how long it took.
+
+use crate::payload::Object;
+use crate::target::Service;
+use crate::worker::{Shared, ThreadReport};
+use host::{Context, Observation};
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use sys::Clock;
+
+/// How long answers are waited for after a signal.
+const SIGNAL_GRACE_NS: u64 = 5_000_000_000;
+
+/// Waits for the threads; the signal that ended them, if one did.
+pub(super) fn wait(
+    shared: &Shared,
+    running: &[JoinHandle<std::io::Result<ThreadReport>>],
+    context: &Context,
+    observation: &mut Observation<'_, '_, '_>,
+) -> Option<i32> {
+    let clock = context.clock;
+    let (mut signalled, mut halted_at) = (None, None);
+    while !running.iter().all(JoinHandle::is_finished) {
+        let wait_ns = observation.wait_ns();
+        clock.sleep_until(clock.now() + wait_ns);
+        let now = observation.woke(wait_ns);
+        if let Some(caught) = sys::caught_signal() {
+            shared.stop.store(true, Relaxed);
+            let (_, since) = *signalled.get_or_insert((caught.signal, now));
+            if caught.impatient || now - since > SIGNAL_GRACE_NS {
+                shared.abort.store(true, Relaxed);
+            }
+        }
+        if let Some(peers) = context.peers() {
+            // What ends early on one rank ends on all.
+            if signalled.is_some() {
+                peers.halt();
+            } else if peers.is_halted() {
+                shared.stop.store(true, Relaxed);
+                if now - *halted_at.get_or_insert(now) > SIGNAL_GRACE_NS {
+                    shared.abort.store(true, Relaxed);
+                }
+            }
+        }
+    }
+    signalled.map(|(signal, _)| signal)
+}
+
+/// From the start of the measured time to the last answer.
+pub(super) fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) -> u64 {
+    let from = shared.measured_from;
+    let last = reports.iter().map(|done| done.last_done).max().unwrap_or(0);
+    // Users that pause or have left are part of the load until its course is over; who hangs after
+    // that is not waited for.
+    let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(from);
+    let worked = reports.iter().map(|done| done.account.ended_ns).max();
+    let worked_ns = worked.unwrap_or(0).min(course_ns);
+    let last = if last > from { last } else { now };
+    last.saturating_sub(from).max(worked_ns)
+}
+
+/// What users left on the server.
+pub(super) struct Remains {
+    pub(super) objects: Vec<Object>,
+    pub(super) uploads: Vec<(Object, String)>,
+    /// Whether there may be uploads of which only the server knows.
+    pub(super) may_hide_uploads: bool,
+}
+
+impl Remains {
+    /// Where the server names objects, one without a name is not there as far as anybody knows.
+    pub(super) fn of(reports: &[ThreadReport], service: &Service) -> Self {
+        let is_named = |object: &Object| *service != Service::Share || !object.given.is_empty();
+        let objects = reports.iter().flat_map(|done| done.objects.iter().copied());
+        Self {
+            objects: objects.filter(is_named).collect(),
+            uploads: reports
+                .iter()
+                .flat_map(|done| done.uploads.iter().cloned())
+                .collect(),
+            may_hide_uploads: reports.iter().any(|done| done.may_hide_uploads),
+        }
+    }
+}

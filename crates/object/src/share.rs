@@ -1,0 +1,125 @@
+//! A rank's part of a load. What names the whole load is divided: its rate, its objects, its turns;
+//! what names a generator is each rank's own: users, threads, connections, pauses.
+
+use crate::error::LoadError;
+use crate::plan::LoadPlan;
+use crate::scenario::Arrivals;
+
+/// A rank's place among those that do one load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadShare {
+    pub rank: u32,
+    pub size: u32,
+}
+
+impl Default for LoadShare {
+    fn default() -> Self {
+        Self { rank: 0, size: 1 }
+    }
+}
+
+impl LoadShare {
+    /// Which part of a whole of so many is this rank's; the first ranks have what is over.
+    fn of(self, whole: u64) -> u64 {
+        let (rank, size) = (u64::from(self.rank), u64::from(self.size));
+        whole / size + u64::from(rank < whole % size)
+    }
+
+    /// The stream of chance of one of its own: no two ranks draw alike.
+    pub(crate) fn stream(self, of: u32) -> u64 {
+        u64::from(self.rank) << 32 | u64::from(of)
+    }
+
+    /// How much of the time between two arrivals its own come later than those of the first rank, so
+    /// that the arrivals of all are evenly spaced.
+    pub(crate) fn later(self) -> f64 {
+        f64::from(self.rank) / f64::from(self.size)
+    }
+}
+
+impl LoadPlan {
+    /// The part of one rank.
+    ///
+    /// # Errors
+    /// There is less than one of something for each.
+    pub fn shared(&self, share: LoadShare) -> Result<Self, LoadError> {
+        let mut out = self.clone();
+        out.share = share;
+        // The server sees the requests of all ranks, and each rank would count them as its own.
+        out.server_counters &= share.size == 1;
+        let size = u64::from(share.size);
+        let too_few = |what: &str, there: u64| {
+            LoadError::asked(format!(
+                "{size} ranks share {there} {what}; each needs one: give more, or start fewer ranks"
+            ))
+        };
+        if let Arrivals::Open { rate, .. } = &mut out.scenario.arrivals {
+            *rate = rate.raised(1.0 / f64::from(share.size), |part| part);
+        }
+        for seed in &mut out.scenario.seeds {
+            if seed.count > 0 && seed.count < size {
+                return Err(too_few("objects that are made before", seed.count));
+            }
+            seed.count = share.of(seed.count);
+        }
+        if let Some(turns) = &mut out.iterations {
+            if *turns < size {
+                return Err(too_few("--iterations", *turns));
+            }
+            *turns = share.of(*turns);
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ramp::{Ramp, Schedule, Spacing};
+    use proptest::prelude::*;
+    use units::random::Random;
+
+    proptest! {
+        #[test]
+        fn parts_of_a_whole_are_the_whole(whole in 0_u64..10_000, size in 1_u32..200) {
+            let parts: Vec<u64> = (0..size).map(|rank| LoadShare { rank, size }.of(whole)).collect();
+            prop_assert_eq!(parts.iter().sum::<u64>(), whole);
+            let most = parts.iter().max().unwrap();
+            prop_assert!(parts.iter().all(|part| most - part <= 1));
+        }
+
+        #[test]
+        fn even_arrivals_of_all_ranks_are_those_of_one_that_has_them_all(
+            size in 1_u32..6,
+            threads in 1_u32..4,
+            rate in 1_u32..200,
+        ) {
+            let for_ns = 1_000_000_000;
+            let arrivals = |rate: f64, share: LoadShare, threads: u32| -> Vec<u64> {
+                let ramp = Ramp::constant(rate, for_ns);
+                let mut all = Vec::new();
+                for worker in 0..threads {
+                    let random = Random::stream(1, 1);
+                    let mut schedule = Schedule::new(
+                        &ramp,
+                        Spacing::Constant,
+                        (worker, threads),
+                        share.later(),
+                        random,
+                    );
+                    all.extend(std::iter::from_fn(|| schedule.next()));
+                }
+                all
+            };
+            let rate = f64::from(rate * size);
+            let mut whole = arrivals(rate, LoadShare::default(), 1);
+            let mut parts: Vec<u64> = (0..size)
+                .flat_map(|rank| arrivals(rate / f64::from(size), LoadShare { rank, size }, threads))
+                .collect();
+            whole.sort_unstable();
+            parts.sort_unstable();
+            prop_assert_eq!(whole.len(), parts.len());
+            prop_assert!(whole.iter().zip(&parts).all(|(one, other)| one.abs_diff(*other) < 10));
+        }
+    }
+}
