@@ -375,11 +375,11 @@ fn the_library_of_another_launcher_is_told_from_the_launcher_s_own() {
 impl Launcher {
     /// The command that starts itself on this machine four times, by this launcher.
     fn by_front(&self, dir: &Path, words: &str) -> Command {
-        let launcher = [&[self.program.to_str().unwrap()], self.words].concat();
         let mut out = Command::new("timeout");
         out.args(["-k", "5", "100", FATHOM])
             .args(words.split_whitespace())
-            .args(["--hosts", "localhost:4", "--launcher", &launcher.join(" ")])
+            .args(["--hosts", "localhost:4", "--launcher"])
+            .arg(&self.program)
             .current_dir(dir)
             .stdin(Stdio::null());
         out

@@ -118,7 +118,10 @@ impl Front {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {launcher}"))?;
-        let status = wait(child.id())?;
+        let pid = child.id();
+        // Dropping the standard library's handle waits for nothing; `wait_child` does.
+        drop(child);
+        let status = wait(pid)?;
         let code = status.code().and_then(exit::from_launcher);
         if let Some(code) = code {
             return Ok(code);

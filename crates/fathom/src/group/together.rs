@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use sys::{Clock as _, MachineClock};
-use units::{Nanos, random::split_mix};
+use units::random::split_mix;
 use workload::Rank;
 use workload::fio::FioJobs;
 
