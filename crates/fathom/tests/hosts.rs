@@ -217,7 +217,7 @@ fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
     );
     let (code, said) = fathom(
         dir.path(),
-        &format!("{RUN} --threshold iops>1T {hosts}"),
+        &format!("{RUN} --threshold iops>1000g {hosts}"),
         &[],
     );
     assert_eq!(code, Some(3), "{said}");

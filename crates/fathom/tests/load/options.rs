@@ -302,8 +302,9 @@ static CASES: [Case; 33] = [
 
 /// Options whose effect is seen elsewhere: another test, and why it is not here.
 /// Metrics and groups are the matter of sessions (tests/session.rs, `host::Observed`), guest links of
-/// shares (tests/serve_share/loads.rs), pages of tests/live.rs.
-const ELSEWHERE: [&str; 9] = [
+/// shares (tests/serve_share/loads.rs), pages of tests/live.rs, many hosts of tests/hosts.rs and
+/// tests/mpi.rs.
+const ELSEWHERE: [&str; 16] = [
     "guest",
     "insecure",
     "cacert",
@@ -313,6 +314,13 @@ const ELSEWHERE: [&str; 9] = [
     "prometheus-address",
     "serve",
     "server-cgroup",
+    "hosts",
+    "hostfile",
+    "launcher",
+    "lead",
+    "lost-after",
+    "max-skew",
+    "mpi",
 ];
 
 #[test]
