@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
-pub(crate) use front::Front;
+pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, refuse_several};
 pub(crate) use together::{GroupAsked, run};
 pub(crate) use work::GroupWork;
@@ -112,7 +112,7 @@ pub(crate) fn add_connected(command: Command) -> Command {
             arg(
                 "hosts",
                 "LIST",
-                "Do it from these hosts: a,b:2 is one rank on a and two on b, connected by MPI's launcher. The first writes the records, and each finds fathom where it is here",
+                "Do it from these hosts: a,b:2 is one rank on a and two on b, connected by MPI's launcher. The first writes the records, and each finds this program where it is here",
             )
             .alias("host-list"),
         )

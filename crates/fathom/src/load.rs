@@ -43,7 +43,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let given = target::beside(plan.measurable(), target.as_ref());
     plan.check_thresholds(&given).map_err(usage)?;
     let mut output = Output::new(matches)?;
-    let front = group::Front::read(matches)?;
+    let front = group::LaunchFront::read(matches)?;
     if search.is_some() && (launch.is_some() || front.is_some()) {
         return Err(Usage("--find-knee is of one process: its next step follows from the last, which ranks do not agree on yet; give --rate, and one command a rate".into()).into());
     }

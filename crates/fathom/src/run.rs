@@ -101,7 +101,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let launch = group::Launch::read(matches)?;
     keeper::every_ns(matches)?;
     let asked = asked(matches, output)?;
-    if let Some(front) = group::Front::read(matches)? {
+    if let Some(front) = group::LaunchFront::read(matches)? {
         return front.run(matches);
     }
     match launch {

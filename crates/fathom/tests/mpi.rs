@@ -7,7 +7,6 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
-#[allow(dead_code, reason = "the tests of loads use the rest")]
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 

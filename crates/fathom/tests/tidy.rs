@@ -82,7 +82,7 @@ const RATCHET: [(&str, usize); 22] = [
     ("crates/analyze/src/study.rs", 424),
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/output.rs", 413),
-    ("crates/object/src/execute.rs", 426),
+    ("crates/object/src/execute.rs", 412),
     ("crates/object/src/http2.rs", 452),
     ("crates/object/src/worker.rs", 420),
     ("crates/run/src/prepare.rs", 429),

@@ -1,5 +1,8 @@
 //! A load from setup to record.
 
+mod course;
+mod ranks;
+
 use crate::LoadError;
 use crate::account::{self, LoadEnd};
 use crate::bulk::{Bulk, tell_of_left};
@@ -13,9 +16,11 @@ use crate::target::Service;
 use crate::user::{SeedSet, signs_payload};
 use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, ThreadReport};
-use host::{Context, Counted, Event, Observation, Participant, PeerFault, Session, Watch};
+use course::{Remains, elapsed_ns, wait};
+use host::{Context, Counted, Event, Participant, Session, Watch};
+use ranks::{common_start, meet, others_know};
 use record::{LiveCounters, Measurements, Record};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
@@ -25,8 +30,6 @@ use sys::{Clock, MachineClock, Usage, clock::wall_time};
 const LEAD_NS: u64 = 10_000_000;
 /// How late a thread may see that its time is over.
 const LOOK_NS: u64 = 20_000_000;
-/// How long answers are waited for after a signal.
-const SIGNAL_GRACE_NS: u64 = 5_000_000_000;
 
 /// Runs a load and returns its record: operations, series, phases, thresholds and outcome. What was
 /// asked is the caller's.
@@ -54,25 +57,6 @@ pub fn execute(
             setup.remove(&mut Record::default());
             Err(error)
         }
-    }
-}
-
-/// Waits until all ranks have come so far.
-fn meet(context: &Context) -> Result<(), LoadError> {
-    let met = context.peers().map_or(Ok(()), |peers| peers.meet(Ok(())));
-    Ok(met?)
-}
-
-/// What this rank cannot do is said to the others, for they wait.
-fn others_know(context: &Context, error: &LoadError) {
-    if let Some(peers) = context.peers()
-        && !matches!(error, LoadError::Group(_))
-    {
-        let fault = PeerFault {
-            text: error.to_string(),
-            exit_code: error.exit_code(),
-        };
-        let _they_know_it = peers.meet(Err(fault));
     }
 }
 
@@ -291,30 +275,6 @@ impl LeftBucket {
     }
 }
 
-/// What users left on the server.
-struct Remains {
-    objects: Vec<Object>,
-    uploads: Vec<(Object, String)>,
-    /// Whether there may be uploads of which only the server knows.
-    may_hide_uploads: bool,
-}
-
-impl Remains {
-    /// Where the server names objects, one without a name is not there as far as anybody knows.
-    fn of(reports: &[ThreadReport], service: &Service) -> Self {
-        let is_named = |object: &Object| *service != Service::Share || !object.given.is_empty();
-        let objects = reports.iter().flat_map(|done| done.objects.iter().copied());
-        Self {
-            objects: objects.filter(is_named).collect(),
-            uploads: reports
-                .iter()
-                .flat_map(|done| done.uploads.iter().cloned())
-                .collect(),
-            may_hide_uploads: reports.iter().any(|done| done.may_hide_uploads),
-        }
-    }
-}
-
 fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
     let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     let separator = if plan.target.is_s3() { '/' } else { '-' };
@@ -449,61 +409,4 @@ impl Setup {
             grace_ns: plan.timeout_ns.saturating_add(LOOK_NS),
         }
     }
-}
-
-/// From the start of the measured time to the last answer.
-fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) -> u64 {
-    let from = shared.measured_from;
-    let last = reports.iter().map(|done| done.last_done).max().unwrap_or(0);
-    // Users that pause or have left are part of the load until its course is over; who hangs after
-    // that is not waited for.
-    let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(from);
-    let worked = reports.iter().map(|done| done.account.ended_ns).max();
-    let worked_ns = worked.unwrap_or(0).min(course_ns);
-    let last = if last > from { last } else { now };
-    last.saturating_sub(from).max(worked_ns)
-}
-
-/// Waits for the threads; the signal that ended them, if one did.
-fn wait(
-    shared: &Shared,
-    running: &[JoinHandle<std::io::Result<ThreadReport>>],
-    context: &Context,
-    observation: &mut Observation<'_, '_, '_>,
-) -> Option<i32> {
-    let clock = context.clock;
-    let (mut signalled, mut halted_at) = (None, None);
-    while !running.iter().all(JoinHandle::is_finished) {
-        let wait_ns = observation.wait_ns();
-        clock.sleep_until(clock.now() + wait_ns);
-        let now = observation.woke(wait_ns);
-        if let Some(caught) = sys::caught_signal() {
-            shared.stop.store(true, Relaxed);
-            let (_, since) = *signalled.get_or_insert((caught.signal, now));
-            if caught.impatient || now - since > SIGNAL_GRACE_NS {
-                shared.abort.store(true, Relaxed);
-            }
-        }
-        if let Some(peers) = context.peers() {
-            // What ends early on one rank ends on all.
-            if signalled.is_some() {
-                peers.halt();
-            } else if peers.is_halted() {
-                shared.stop.store(true, Relaxed);
-                if now - *halted_at.get_or_insert(now) > SIGNAL_GRACE_NS {
-                    shared.abort.store(true, Relaxed);
-                }
-            }
-        }
-    }
-    signalled.map(|(signal, _)| signal)
-}
-
-/// When all ranks begin, where there are others.
-fn common_start(context: &Context) -> Result<Option<u64>, LoadError> {
-    let Some(peers) = context.peers() else {
-        return Ok(None);
-    };
-    peers.meet(Ok(()))?;
-    Ok(Some(peers.start()?))
 }

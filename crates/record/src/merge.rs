@@ -135,8 +135,7 @@ impl Record {
         }
     }
 
-    /// Says of a part whose times are from the common start that it began so much later: its times
-    /// are from its own start then, as those of every part.
+    /// A part whose times are from the common start began so much later: makes them its own.
     pub fn begins_itself(&mut self, late_ns: u64) {
         self.generator_mut().late_ns = late_ns;
         self.move_edges(|ns| ns.saturating_sub(late_ns));
@@ -148,14 +147,11 @@ impl Record {
     }
 
     fn move_edges(&mut self, moved: impl Fn(u64) -> u64) {
-        let spans = self.spans.values_mut();
-        let spans = spans.map(|span| [&mut span.start_ns, &mut span.end_ns]);
-        let series = self.series.iter_mut();
-        let series = series.map(|interval| [&mut interval.start_ns, &mut interval.end_ns]);
+        let spans = (self.spans.values_mut()).map(|span| [&mut span.start_ns, &mut span.end_ns]);
+        let series = (self.series.iter_mut()).map(|part| [&mut part.start_ns, &mut part.end_ns]);
         let workers = self.workers.iter_mut();
         let workers = workers.map(|worker| [&mut worker.started_ns, &mut worker.ended_ns]);
-        let stops = self.stops.iter_mut();
-        let stops = stops.map(|stop| [&mut stop.start_ns, &mut stop.end_ns]);
+        let stops = (self.stops.iter_mut()).map(|stop| [&mut stop.start_ns, &mut stop.end_ns]);
         let edges = spans.chain(series).chain(workers).chain(stops).flatten();
         for ns in edges.chain([&mut self.elapsed_ns]) {
             *ns = moved(*ns);

@@ -12,7 +12,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "The launcher left a rank fewer CPUs than it has workers",
     text: "\
 The CPUs that a rank was allowed (environment.process.allowed_cpus) beside its workers and
-the CPUs of its machine: fewer than both, in a group that a launcher started.
+the CPUs of its machine: fewer than both, in a group that a launcher started; 1 CPU for
+4 workers is a quarter of what they could do.
 Open MPI binds each rank to one core, and Slurm gives each task one CPU, unless they are
 told otherwise: all workers of a rank then wait for one CPU while the others idle, and
 what was measured is that CPU.
@@ -27,7 +28,7 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let bound = record.by_host().into_iter().filter_map(|own| {
-        let host = own.generator();
+        let host = own.hosts.first()?;
         let environment = &host.environment;
         let allowed = environment.process.allowed_cpus.as_ref()?.ids().len();
         let (workers, there) = (own.workers.len(), cpus(&environment.cpu)?);

@@ -3,7 +3,7 @@
 
 use super::host_list::HostList;
 use super::launched::launched;
-use super::launcher::{Launcher, Surroundings, own_program, quoted, without_address};
+use super::launcher::{LaunchGround, Launcher, own_program, quoted, without_address};
 use crate::exit::{self, Usage};
 use crate::tell::{say, tell};
 use anyhow::{Context as _, Result};
@@ -34,14 +34,14 @@ const OWN: [&str; 6] = [
 ];
 
 /// Hosts, and who starts something on them.
-pub(crate) struct Front {
+pub(crate) struct LaunchFront {
     hosts: HostList,
     launcher: Launcher,
     line: Vec<OsString>,
     program: PathBuf,
 }
 
-impl Front {
+impl LaunchFront {
     /// `None` where no hosts are named.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
         Self::asked(matches).map_err(|why| Usage(why).into())
@@ -80,7 +80,7 @@ impl Front {
             ));
         }
         let variable = |name: &str| std::env::var_os(name);
-        let around = Surroundings {
+        let around = LaunchGround {
             variable: &variable,
             is_root: sys::is_root(),
         };
@@ -220,9 +220,7 @@ fn wait(pid: u32) -> Result<ExitStatus> {
             let _it_may_have_ended = sys::signal_process(pid, signal);
         }
         if next == Some(KILL) {
-            say(
-                "the launcher did not end and was killed: processes of fathom may be left on the hosts",
-            );
+            say("the launcher did not end and was killed: its processes may be left on the hosts");
         }
     }
     Ok(sys::wait_child(pid)?.status)

@@ -34,7 +34,7 @@ pub(super) struct Launcher {
 }
 
 /// What of this process decides how a launcher is found and called.
-pub(super) struct Surroundings<'a> {
+pub(super) struct LaunchGround<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) is_root: bool,
 }
@@ -45,7 +45,7 @@ impl Launcher {
     ///
     /// # Errors
     /// There is none, or nobody knows its words.
-    pub(super) fn find(asked: Option<&str>, around: &Surroundings<'_>) -> Result<Self, String> {
+    pub(super) fn find(asked: Option<&str>, around: &LaunchGround<'_>) -> Result<Self, String> {
         let asked = asked.filter(|asked| *asked != "auto");
         let Some(asked) = asked else {
             let is_in_slurm = (around.variable)("SLURM_JOB_ID").is_some();
@@ -102,7 +102,7 @@ impl Launcher {
     pub(super) fn line(
         &self,
         hosts: &HostList,
-        around: &Surroundings<'_>,
+        around: &LaunchGround<'_>,
         command: Vec<OsString>,
     ) -> Result<Vec<OsString>, String> {
         let mut line = vec![self.program.clone().into_os_string()];
@@ -160,7 +160,7 @@ impl Dialect {
     }
 }
 
-impl Surroundings<'_> {
+impl LaunchGround<'_> {
     fn in_path(&self, name: &str) -> Option<PathBuf> {
         let path = (self.variable)("PATH")?;
         let found = std::env::split_paths(&path).map(|dir| dir.join(name));
@@ -217,7 +217,7 @@ mod tests {
             dialect,
         };
         let known = |name: &str| (name == "AWS_REGION").then(|| OsString::from("secret"));
-        let around = Surroundings {
+        let around = LaunchGround {
             variable: &known,
             is_root: true,
         };
