@@ -398,7 +398,7 @@ fn hosts_of_the_command_line_are_started_by_the_launcher_and_are_one_record() {
         let missing = SHORT.replace(" x ", " missing/x ");
         let output = launcher.by_front(dir.path(), &missing).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{name}: {}", said(&output));
-        let missed = format!("{SHORT} --threshold iops>1T");
+        let missed = format!("{SHORT} --threshold iops>1000g");
         let output = launcher.by_front(dir.path(), &missed).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{name}: {}", said(&output));
         nobody_is_left(dir.path(), name);
