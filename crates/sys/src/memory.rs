@@ -1,10 +1,10 @@
 //! Mappings, their placement, and the fault that a broken one raises.
 
-use crate::checked;
+use crate::{checked, pread, pwrite};
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -217,6 +217,28 @@ impl FileMap {
             std::ptr::copy_nonoverlapping(from.as_ptr(), self.base.as_ptr().add(start), from.len())
         };
         self.outcome(start, from.len())
+    }
+
+    /// Has the kernel copy out of the mapping to a place of an open file, without a buffer between;
+    /// bytes, or a negative errno, which is EFAULT where a page is gone.
+    #[inline]
+    pub fn give(&self, offset: u64, len: usize, to: BorrowedFd<'_>, at: u64) -> i64 {
+        let Some(start) = self.range(offset, len) else {
+            return -i64::from(libc::EINVAL);
+        };
+        // SAFETY: the range lies inside the mapping. Others may write it meanwhile, as they may write
+        // the file: the kernel copies either's bytes.
+        unsafe { pwrite(to.as_raw_fd(), self.base.as_ptr().add(start), len, at) }
+    }
+
+    /// Has the kernel copy into the mapping from a place of an open file; as [`FileMap::give`].
+    #[inline]
+    pub fn take(&self, offset: u64, len: usize, from: BorrowedFd<'_>, at: u64) -> i64 {
+        let Some(start) = self.range(offset, len).filter(|_| self.writable) else {
+            return -i64::from(libc::EINVAL);
+        };
+        // SAFETY: as in `give`, and the mapping is writable; no reference covers it between calls.
+        unsafe { pread(from.as_raw_fd(), self.base.as_ptr().add(start), len, at) }
     }
 
     /// Bytes of a copy that has just ended, or EIO if a page of it was broken.

@@ -10,7 +10,7 @@ pub use memory::MemoryBackend;
 pub use null::NullBackend;
 pub use pages::RoomKeeper;
 
-use crate::request::DeviceResult;
+use crate::request::{BlockRequest, DataPlace, DeviceResult, Errno};
 use std::ops::Range;
 
 /// The bytes of a device.
@@ -26,6 +26,16 @@ pub trait BlockBackend: Send + Sync {
     fn read(&self, offset: u64, into: &mut [u8]) -> DeviceResult;
 
     fn write(&self, offset: u64, from: &[u8], keep: Keep) -> DeviceResult;
+
+    /// Whether [`BlockBackend::pass`] does this read or write now.
+    fn passes(&self, _request: &BlockRequest) -> bool {
+        false
+    }
+
+    /// Does a read or write whose data go straight between the device and a file, and are copied once.
+    fn pass(&self, _request: &BlockRequest, _place: DataPlace<'_>) -> DeviceResult {
+        Err(Errno::EOPNOTSUPP)
+    }
 
     /// Makes all that was written stable.
     fn flush(&self) -> DeviceResult;

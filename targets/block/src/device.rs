@@ -5,7 +5,7 @@ use crate::lane::Lane;
 use crate::log::{DeviceLog, LogEnd, LogEntry, Treated};
 use crate::lookout::Lookouts;
 use crate::orders::OrdersFile;
-use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
+use crate::request::{BlockOperation, BlockRequest, Buffer, DataPlace, DeviceResult, Errno};
 use crate::setting::{StandingOrders, held};
 use house::{Seen, Tally};
 use misbehave::Misbehaviour;
@@ -304,6 +304,17 @@ impl ServedDevice {
         } else {
             Err(Errno::ENOSPC)
         }
+    }
+
+    /// Whether a read or write can be done and its data pass straight between the device and a file.
+    #[inline]
+    pub(crate) fn passes(&self, request: &BlockRequest) -> bool {
+        self.admits(request).is_ok() && self.backend.passes(request)
+    }
+
+    #[inline]
+    pub(crate) fn pass(&self, request: &BlockRequest, place: DataPlace<'_>) -> DeviceResult {
+        self.backend.pass(request, place)
     }
 
     /// Does what was admitted.

@@ -4,7 +4,7 @@ use crate::device::ServedDevice;
 use crate::log::{LogEntry, Treated};
 use crate::lookout::Lookout;
 use crate::mischief;
-use crate::request::{BlockRequest, Buffer, DeviceResult, Errno};
+use crate::request::{BlockRequest, Buffer, DataPlace, DeviceResult, Errno};
 use crate::setting::StandingOrders;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -85,9 +85,7 @@ impl Lane {
         request: &BlockRequest,
         mut buffer: Buffer<'_>,
     ) -> Submitted {
-        if let Some(setting) = self.device.changed(self.setting.generation) {
-            self.setting = setting;
-        }
+        self.hear();
         if self.held() == 0 {
             // Whatever was lost or let go before it came is not its concern.
             self.releases = self.device.releases.load(Ordering::Acquire);
@@ -127,6 +125,35 @@ impl Lane {
         }
         self.entries[usize::from(tag)] = entry;
         Submitted::Held
+    }
+
+    /// What is done to requests from now on.
+    #[inline]
+    fn hear(&mut self) {
+        if let Some(setting) = self.device.changed(self.setting.generation) {
+            self.setting = setting;
+        }
+    }
+
+    /// Does a read or write whose data pass straight between the device and a file; `None` where
+    /// that cannot be, and a buffer is needed: something is done to requests, or the device has no
+    /// memory of its own.
+    #[inline]
+    pub fn pass(&mut self, request: &BlockRequest, place: DataPlace<'_>) -> Option<DeviceResult> {
+        self.hear();
+        if self.setting.models.is_some() || !self.device.passes(request) {
+            return None;
+        }
+        let arrived = self.device.now();
+        let mut entry = mischief::plain(self.device.begin(), arrived, request);
+        entry.generation = self.setting.generation;
+        let outcome = self.device.pass(request, place);
+        if let Err(error) = outcome {
+            (entry.error, entry.done) = (error.0, Treated::Refused);
+        }
+        entry.committed = self.device.now();
+        self.device.end(&entry);
+        Some(outcome)
     }
 
     /// Gives back requests that have ended by now, the earliest first.

@@ -38,7 +38,7 @@ pub use lane::{Lane, Reaped, Submitted};
 pub use log::{DeviceLog, LogEnd, LogEntry, Treated};
 pub use misbehave::{MisbehaveError, Misbehaviour, Vocabulary};
 pub use orders::OrdersFile;
-pub use request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
+pub use request::{BlockOperation, BlockRequest, Buffer, DataPlace, DeviceResult, Errno};
 pub use setting::VOCABULARY;
 pub use socket::SocketError;
 pub use volatile::VolatileBackend;

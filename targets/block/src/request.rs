@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 
 /// What a block device does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,13 @@ pub enum Buffer<'a> {
     Brings(&'a [u8]),
     /// What a read fills.
     Takes(&'a mut [u8]),
+}
+
+/// Where the data of a request come from or go to, in an open file: the kernel copies them by calls.
+#[derive(Clone, Copy, Debug)]
+pub struct DataPlace<'a> {
+    pub file: BorrowedFd<'a>,
+    pub offset: u64,
 }
 
 /// What came of a request.

@@ -6,7 +6,7 @@
 
 use super::pages::{RoomKeeper, WrittenPages};
 use super::{BlockBackend, Keep, ZeroRoom};
-use crate::request::{DeviceResult, Errno};
+use crate::request::{BlockOperation, BlockRequest, DataPlace, DeviceResult, Errno};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
 use std::io;
@@ -125,6 +125,16 @@ fn extent(offset: u64, bytes: &[u8]) -> Range<u64> {
     offset..offset.saturating_add(bytes.len() as u64)
 }
 
+/// What a copy of the kernel says; a page that is gone, and less than all, are errors of the device.
+fn whole(result: i64, length: usize) -> DeviceResult {
+    match usize::try_from(result) {
+        Ok(bytes) if bytes == length => Ok(()),
+        Ok(_) => Err(Errno::EIO),
+        Err(_) if result == -i64::from(libc::EFAULT) => Err(Errno::EIO),
+        Err(_) => copied(result),
+    }
+}
+
 /// What a copy says: bytes, or a negative number of an error.
 fn copied(result: i64) -> DeviceResult {
     match u16::try_from(result.unsigned_abs()) {
@@ -180,6 +190,30 @@ impl BlockBackend for MemoryBackend {
         outcome
     }
 
+    /// What was never written is read without a page, which only a buffer can.
+    #[inline]
+    fn passes(&self, request: &BlockRequest) -> bool {
+        match request.operation {
+            BlockOperation::Read => self.pages.are_written(&request.extent()),
+            BlockOperation::Write => true,
+            BlockOperation::Flush | BlockOperation::Trim | BlockOperation::Zero => false,
+        }
+    }
+
+    #[inline]
+    fn pass(&self, request: &BlockRequest, place: DataPlace<'_>) -> DeviceResult {
+        let DataPlace { file, offset } = place;
+        let length = usize::try_from(request.length).map_err(|_too_long| Errno::EINVAL)?;
+        if request.operation == BlockOperation::Read {
+            return whole(self.map.give(request.offset, length, file, offset), length);
+        }
+        let extent = request.extent();
+        self.pages.take(&extent)?;
+        let outcome = self.map.take(request.offset, length, file, offset);
+        self.pages.confirm(&extent);
+        whole(outcome, length)
+    }
+
     fn flush(&self) -> DeviceResult {
         Ok(())
     }
@@ -223,7 +257,7 @@ impl BlockBackend for MemoryBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
     const PAGE: u64 = 4096;
 
@@ -259,6 +293,35 @@ mod tests {
         let mut found = [0; 4096];
         after.read(3 * PAGE, &mut found).unwrap();
         assert_eq!(found, [7; 4096]);
+    }
+
+    #[test]
+    fn data_pass_straight_to_and_from_a_file_and_what_was_never_written_does_not() {
+        let device = MemoryBackend::new(1 << 20).unwrap();
+        let file = File::from(memfd_create("t", MemfdFlags::CLOEXEC).unwrap());
+        let bytes: Vec<u8> = (0..20_000_u32).map(|at| at.to_le_bytes()[0]).collect();
+        file.write_all_at(&bytes, 7).unwrap();
+        let place = |offset| DataPlace {
+            file: file.as_fd(),
+            offset,
+        };
+        let request = |operation| BlockRequest::new(operation, 3 * PAGE, 20_000);
+        let write = request(BlockOperation::Write);
+        let read = request(BlockOperation::Read);
+        assert!(device.passes(&write) && !device.passes(&read));
+        device.pass(&write, place(7)).unwrap();
+        assert!(device.passes(&read));
+        device.pass(&read, place(30_000)).unwrap();
+        let mut back = vec![0; 20_000];
+        file.read_exact_at(&mut back, 30_000).unwrap();
+        assert!(back == bytes);
+        assert_eq!(device.pass(&write, place(49_000)), Err(Errno::EIO), "half");
+        let mut found = vec![0; 20_000];
+        device.read(3 * PAGE, &mut found).unwrap();
+        assert!(found[1000..] == bytes[1000..]);
+        assert_eq!(full(0).pass(&write, place(7)), Err(Errno::ENOSPC));
+        device.file.set_len(0).unwrap();
+        assert_eq!(device.pass(&read, place(0)), Err(Errno::EIO), "it is gone");
     }
 
     #[test]

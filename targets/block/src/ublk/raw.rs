@@ -10,12 +10,13 @@ use super::wire::{
     COMMIT_AND_FETCH, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor, Parameters,
     UblkCommand, data_offset, descriptors_bytes, descriptors_offset,
 };
+use crate::request::DataPlace;
 use buffers::RequestBuffers;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, RawFd};
 use sys::DeviceView;
 
 /// Structures of the kernel's header: any bytes are a value, and no byte is padding.
@@ -306,6 +307,15 @@ impl QueueRing {
     pub(super) fn buffer(&mut self, tag: u16, bytes: usize) -> &mut [u8] {
         let slot = if self.shape.user_copy { 0 } else { tag };
         self.buffers.slice(usize::from(slot), bytes)
+    }
+
+    /// Where the data of a request are, if they are fetched by calls.
+    #[inline]
+    pub(super) fn place(&self, tag: u16) -> Option<DataPlace<'_>> {
+        self.shape.user_copy.then(|| DataPlace {
+            file: self.char_device.as_fd(),
+            offset: data_offset(self.shape.queue, tag),
+        })
     }
 
     /// Brings what a write wants to write into its buffer.
