@@ -19,6 +19,6 @@ mod wire;
 pub use error::UblkError;
 pub use estate::{Estate, Inherited, StartSign, inherited_control};
 pub use server::{serve_queues, size_keeper};
-pub use serving::UblkServing;
+pub use serving::{UblkServing, UblkStarted};
 pub use standing::{UblkStanding, features, standing, stop_standing};
-pub use supervisor::{UblkStarted, supervise};
+pub use supervisor::supervise;

@@ -19,6 +19,18 @@ pub struct UblkServing {
     pub user_copy: bool,
 }
 
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct UblkStarted {
+    pub node: String,
+    pub number: u32,
+    pub queues: u16,
+    pub depth: u16,
+    pub recovery: bool,
+    pub user_copy: bool,
+    pub server: u32,
+}
+
 pub(super) fn wanted(serving: &UblkServing, features: u64) -> DeviceFacts {
     let mut flags = feature::IOCTL_ENCODE;
     if serving.unprivileged {

@@ -8,7 +8,7 @@
 use super::control::{Awaited, Commander, LIMIT_S, block_path, char_path};
 use super::error::UblkError;
 use super::server::{pause, wait_readable};
-use super::serving::{UblkServing, parameters, wanted};
+use super::serving::{UblkServing, UblkStarted, parameters, wanted};
 use super::wire::{DeviceFacts, UblkCommand, feature, state};
 use crate::device::Geometry;
 use std::io;
@@ -24,18 +24,6 @@ const SOON_NS: u64 = 5_000_000_000;
 /// How long a server that is asked to stop may need for what is under way.
 const PATIENCE_NS: u64 = 10_000_000_000;
 const MOMENT: Duration = Duration::from_millis(10);
-
-/// What became of it.
-#[derive(Clone, Debug)]
-pub struct UblkStarted {
-    pub node: String,
-    pub number: u32,
-    pub queues: u16,
-    pub depth: u16,
-    pub recovery: bool,
-    pub user_copy: bool,
-    pub server: u32,
-}
 
 /// Makes a device of `size` bytes, has `start_server` serve it, tells `ready`, and removes it when a
 /// signal comes or somebody else stops it.
@@ -124,22 +112,49 @@ impl Supervisor {
                 Event::Signal | Event::Stopped => return Ok(()),
                 Event::Died => {}
             }
-            let lived = self
-                .server
-                .as_ref()
-                .map_or(0, |server| sys::monotonic_ns().saturating_sub(server.began));
-            deaths = if lived < SOON_NS { deaths + 1 } else { 1 };
-            let recovers = self.facts.flags & feature::USER_RECOVERY != 0;
-            if !recovers || deaths > MOST_DEATHS {
-                return Err(UblkError::ServerEnded(self.how_it_ended()));
-            }
-            if !self.is_ready_for_another()? {
+            if !self.recover(&mut deaths, end, start_server)? {
                 return Ok(());
             }
-            self.start(UblkCommand::EndRecovery, end, start_server)?;
             ready(&self.started())
                 .map_err(UblkError::system("have the server do what it was told"))?;
         }
+    }
+
+    /// Has another server go on where one has died; `false` when somebody stops the device meanwhile.
+    ///
+    /// A server that dies before it has fetched anything has a successor as well: the kernel waits
+    /// for the first who does, and refuses to be told once more that one comes.
+    fn recover(
+        &mut self,
+        deaths: &mut u32,
+        end: &OwnedFd,
+        start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
+    ) -> Result<bool, UblkError> {
+        self.count_death(deaths)?;
+        if !self.is_ready_for_another()? {
+            return Ok(false);
+        }
+        loop {
+            match self.start(UblkCommand::EndRecovery, end, start_server) {
+                Err(UblkError::ServerEnded(_)) if self.is_stopped()? => return Ok(false),
+                Err(UblkError::ServerEnded(_)) => self.count_death(deaths)?,
+                started => return started.map(|()| true),
+            }
+        }
+    }
+
+    /// A server has died: too many do so, or the device cannot go on without it.
+    fn count_death(&mut self, deaths: &mut u32) -> Result<(), UblkError> {
+        let lived = self
+            .server
+            .as_ref()
+            .map_or(0, |server| sys::monotonic_ns().saturating_sub(server.began));
+        *deaths = if lived < SOON_NS { *deaths + 1 } else { 1 };
+        let recovers = self.facts.flags & feature::USER_RECOVERY != 0;
+        if !recovers || *deaths > MOST_DEATHS {
+            return Err(UblkError::ServerEnded(self.how_it_ended()));
+        }
+        Ok(())
     }
 
     /// A device of a user is the user's when udev has given the char device away.
@@ -275,11 +290,8 @@ impl Supervisor {
     fn is_ready_for_another(&mut self) -> Result<bool, UblkError> {
         let number = self.facts.device;
         for _ in 0..LIMIT_S * 100 {
-            match self.commander.facts(number) {
-                Ok(facts) if facts.state == state::DEAD => return Ok(false),
-                Ok(_) => {}
-                Err(UblkError::NoDevice(_)) => return Ok(false),
-                Err(other) => return Err(other),
+            if self.is_stopped()? {
+                return Ok(false);
             }
             match self.commander.command(UblkCommand::StartRecovery, number) {
                 Ok(()) => return Ok(true),
@@ -297,6 +309,14 @@ impl Supervisor {
             command: UblkCommand::StartRecovery.name(),
             seconds: LIMIT_S,
         })
+    }
+
+    fn is_stopped(&mut self) -> Result<bool, UblkError> {
+        match self.commander.facts(self.facts.device) {
+            Ok(facts) => Ok(facts.state == state::DEAD),
+            Err(UblkError::NoDevice(_)) => Ok(true),
+            Err(other) => Err(other),
+        }
     }
 
     fn how_it_ended(&mut self) -> String {
