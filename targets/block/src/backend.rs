@@ -4,11 +4,13 @@ mod file;
 mod memory;
 mod null;
 mod pages;
+mod stable;
 
 pub use file::FileBackend;
 pub use memory::MemoryBackend;
 pub use null::NullBackend;
 pub use pages::RoomKeeper;
+pub use stable::LossKeeper;
 
 use crate::request::{BlockRequest, DataPlace, DeviceResult, Errno};
 use std::ops::Range;
@@ -49,6 +51,11 @@ pub trait BlockBackend: Send + Sync {
     /// Whether its bytes are kept where they outlive the server: what is cut off there is gone for
     /// everybody.
     fn is_kept(&self) -> bool {
+        false
+    }
+
+    /// Whether a flush has failed, so that what was written before may be lost for good.
+    fn has_lost(&self) -> bool {
         false
     }
 

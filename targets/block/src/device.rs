@@ -141,6 +141,11 @@ impl ServedDevice {
         self.log.as_ref().map(|log| log.finish(requests))
     }
 
+    /// Whether what was written may be lost for good, because a flush has failed.
+    pub fn has_lost(&self) -> bool {
+        self.backend.has_lost()
+    }
+
     /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.
     pub fn allocated(&self, offset: u64, end: u64) -> (u64, bool) {
         self.backend.allocated(offset, end)

@@ -30,7 +30,7 @@ pub mod ublk;
 mod volatile;
 
 pub use backend::{
-    BlockBackend, FileBackend, Keep, MemoryBackend, NullBackend, RoomKeeper, ZeroRoom,
+    BlockBackend, FileBackend, Keep, LossKeeper, MemoryBackend, NullBackend, RoomKeeper, ZeroRoom,
 };
 pub use device::{Geometry, ServedDevice, SizeKeeper};
 pub use journal::{CrashJournal, CrashStates, JournalFlaw};

@@ -226,6 +226,10 @@ impl BlockBackend for VolatileBackend {
         self.backend.is_kept()
     }
 
+    fn has_lost(&self) -> bool {
+        self.backend.has_lost()
+    }
+
     /// Not while something is unstable: what is undone must have its place. A journal is of one size.
     fn resize(&self, bytes: u64) -> DeviceResult {
         if held(&self.cache).journal.is_some() {

@@ -355,6 +355,6 @@ fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
     let incomplete = ended.map(|end| end.to_string()).unwrap_or_default();
     say(&incomplete);
     // What a full disk did not take was not asked for to be left out, unlike what has no room.
-    let failed = ended.is_some_and(|end| end.unwritten > 0);
+    let failed = device.has_lost() || ended.is_some_and(|end| end.unwritten > 0);
     Ok(i32::from(failed))
 }

@@ -1,6 +1,7 @@
 //! Clients that die, sizes that cannot be, memory and room that run out, and an end while requests
 //! are under way.
 
+use crate::owners::Attached;
 use crate::raw::{READ, WRITE};
 use crate::served::Served;
 use crate::tell;
@@ -107,15 +108,9 @@ fn a_request_that_is_no_multiple_of_the_block_is_refused_and_the_client_goes_on(
 fn privileged_where_room_runs_out_writes_are_refused_and_nothing_else() {
     const ENOSPC: u32 = 28;
     let dir = tempfile::tempdir().unwrap();
-    let small = dir.path().to_str().unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=2m", "tmp", small])
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: needs mount(8) of tmpfs");
+    let Some(_unmounted) = small(dir.path()) else {
         return;
-    }
-    let _unmounted = Unmount(small.to_owned());
+    };
     let file = dir.path().join("disk");
     let served = Served::start(&["--size", "16m", "--file", file.to_str().unwrap()]);
     let mut client = served.client();
@@ -129,6 +124,50 @@ fn privileged_where_room_runs_out_writes_are_refused_and_nothing_else() {
     assert_eq!(client.write(8 << 20, &piece), 0);
     assert!(client.read(8 << 20, 1 << 20).unwrap() == piece);
     assert_eq!(served.end(), Some(0));
+}
+
+/// The kernel takes the writes, finds no room for them when it is asked to flush, says so once, and
+/// forgets them.
+#[test]
+#[ignore = "needs root, mount(8) of tmpfs and a loop device"]
+fn privileged_after_a_flush_that_failed_no_client_is_told_that_anything_is_stable() {
+    const EIO: u32 = 5;
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_unmounted) = small(dir.path()) else {
+        return;
+    };
+    let image = dir.path().join("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(16 << 20)
+        .unwrap();
+    let device = Attached::new(&image);
+    let served = Served::start(&["--file", &device.0]);
+    let (mut one, mut other) = (served.client(), served.client());
+    let piece = vec![5; 1 << 20];
+    let taken: Vec<u32> = (0..4).map(|at| one.write(at << 20, &piece)).collect();
+    assert_eq!((taken, other.write(5 << 20, &piece)), (vec![0; 4], 0));
+    assert_ne!(one.flush(), 0, "the first is told");
+    assert_eq!([other.flush(), one.flush(), other.flush()], [EIO; 3]);
+    assert!(
+        one.read(0, 512).is_ok(),
+        "what can be read still can be saved"
+    );
+    assert_eq!(served.end(), Some(1), "it has failed");
+}
+
+/// Mounts a small file system there until what is returned is dropped; `None`, said, where this
+/// cannot be.
+fn small(at: &std::path::Path) -> Option<Unmount> {
+    let at = at.to_str().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=2m", "tmp", at])
+        .status();
+    if mounted.is_ok_and(|status| status.success()) {
+        return Some(Unmount(at.to_owned()));
+    }
+    println!("SKIPPED: needs mount(8) of tmpfs");
+    None
 }
 
 /// A file behind which is a device whose reads hang, so that a server of that file hangs in its

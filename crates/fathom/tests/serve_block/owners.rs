@@ -48,10 +48,10 @@ fn a_file_is_served_by_one_server_and_no_run_writes_beside_it() {
 }
 
 /// Detaches what a test attached.
-struct Attached(String);
+pub(crate) struct Attached(pub(crate) String);
 
 impl Attached {
-    fn new(file: &Path) -> Self {
+    pub(crate) fn new(file: &Path) -> Self {
         let output = Command::new("losetup")
             .args(["-f", "--show"])
             .arg(file)

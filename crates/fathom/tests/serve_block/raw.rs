@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 
 pub(crate) const READ: u16 = 0;
 pub(crate) const WRITE: u16 = 1;
+const FLUSH: u16 = 3;
 const TRIM: u16 = 4;
 
 /// A client that says what it likes.
@@ -68,6 +69,11 @@ impl Raw {
             }
             error => Err(error),
         }
+    }
+
+    pub(crate) fn flush(&mut self) -> u32 {
+        self.ask(FLUSH, 0, 0);
+        self.error()
     }
 
     pub(crate) fn trim(&mut self, offset: u64, length: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! A device whose bytes are a file's, or another device's.
 
 use super::memory::{allocated, punch};
+use super::stable::{Flushes, LossKeeper};
 use super::{BlockBackend, Keep, ZeroRoom};
 use crate::request::{DeviceResult, Errno};
 use std::fs::File;
@@ -14,9 +15,9 @@ use sys::FileUse;
 /// Zeros are written in pieces of this length where the file system cannot make holes.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-#[derive(Debug)]
 pub struct FileBackend {
     file: File,
+    flushes: Flushes,
     size: AtomicU64,
     /// A device has the size that it has.
     is_device: bool,
@@ -78,6 +79,7 @@ impl FileBackend {
         let notice = announced(&file, read_only)?;
         Ok(Self {
             file,
+            flushes: Flushes::default(),
             size: AtomicU64::new(has),
             is_device,
             notice,
@@ -89,10 +91,17 @@ impl FileBackend {
         self.notice
     }
 
+    /// Has somebody told when what was written may be lost.
+    #[must_use]
+    pub fn with_loss(mut self, keeper: LossKeeper) -> Self {
+        self.flushes.set_keeper(keeper);
+        self
+    }
+
     fn kept(&self, keep: Keep) -> DeviceResult {
         match keep {
             Keep::Cached => Ok(()),
-            Keep::Stable => told(self.file.sync_data()),
+            Keep::Stable => self.flush(),
         }
     }
 }
@@ -137,7 +146,7 @@ impl BlockBackend for FileBackend {
     }
 
     fn flush(&self) -> DeviceResult {
-        told(self.file.sync_data())
+        self.flushes.flush(|| self.file.sync_data())
     }
 
     fn zero(&self, extent: Range<u64>, room: ZeroRoom, keep: Keep) -> DeviceResult {
@@ -163,6 +172,10 @@ impl BlockBackend for FileBackend {
         !self.is_device
     }
 
+    fn has_lost(&self) -> bool {
+        self.flushes.has_lost()
+    }
+
     fn resize(&self, bytes: u64) -> DeviceResult {
         if self.is_device {
             return Err(Errno::EOPNOTSUPP);
@@ -185,7 +198,7 @@ mod tests {
         std::os::unix::fs::symlink(path("a"), path("b")).unwrap();
         std::fs::hard_link(path("a"), path("c")).unwrap();
         for name in ["a", "b", "c"] {
-            let refused = FileBackend::open(&path(name), None, false).unwrap_err();
+            let refused = FileBackend::open(&path(name), None, false).err().unwrap();
             assert!(refused.to_string().contains("another server or run"));
             let reader = FileBackend::open(&path(name), None, true).unwrap();
             assert!(reader.notice().unwrap().contains("another process writes"));
@@ -200,7 +213,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("p");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-        let refused = FileBackend::open(&pipe, None, true).unwrap_err();
+        let refused = FileBackend::open(&pipe, None, true).err().unwrap();
         assert!(refused.to_string().contains("neither a file nor"));
     }
 }

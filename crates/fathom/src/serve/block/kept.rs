@@ -73,7 +73,12 @@ pub(super) fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn Bloc
         if let Some(notice) = backend.notice() {
             say(&format!("notice: {shown}: {notice}\n"));
         }
-        return Ok(Box::new(backend));
+        let name = shown.to_string();
+        return Ok(Box::new(backend.with_loss(Box::new(move |error| {
+            tell::say(&format!(
+                "{name}: its file system did not keep what was written ({error:?}): bytes that were acknowledged may be lost, and from here on every flush is refused (EIO)"
+            ));
+        }))));
     }
     let Some(size) = size else {
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
