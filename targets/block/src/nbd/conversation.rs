@@ -122,6 +122,10 @@ impl Conversation {
             // between client and server could have put it there.
             return Err(HangUp::Broken);
         }
+        // Who asks and never reads an answer takes no more memory than this.
+        if self.out.waiting().len() >= WAITING_BYTES {
+            return Ok(Err(Awaits::Room));
+        }
         if let Some(negotiation) = &mut self.negotiation {
             let device = Arc::clone(self.lane.device());
             let step = negotiation.step(input, &device, &self.export, &mut self.out)?;
@@ -158,7 +162,7 @@ impl Conversation {
             return Ok(Err(Awaits::Bytes(REQUEST_BYTES)));
         };
         let wire = WireRequest::parse(head).ok_or(HangUp::Broken)?;
-        if self.out.waiting().len() >= WAITING_BYTES || self.free.is_empty() {
+        if self.free.is_empty() {
             return Ok(Err(Awaits::Room));
         }
         match wire.command {

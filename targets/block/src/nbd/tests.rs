@@ -295,6 +295,25 @@ fn whoever_reads_nothing_is_asked_nothing_more() {
 }
 
 #[test]
+fn whoever_asks_for_exports_and_reads_nothing_takes_no_memory_for_it() {
+    let mut talk = Talk::with(&memory(1 << 20));
+    talk.say(&3_u32.to_be_bytes()).unwrap();
+    let lists = option(3, &[]).repeat(1000);
+    let mut pieces = 1;
+    while talk.say(&lists).unwrap().is_none() {
+        pieces += 1;
+        assert!(pieces < 1000, "all of them were answered");
+    }
+    assert!(talk.conversation.answer().len() < 5 << 20);
+    let mut heard = talk.hear().len();
+    while talk.say(&[]).unwrap().is_some() {
+        heard += talk.hear().len();
+    }
+    heard += talk.hear().len();
+    assert_eq!(heard, pieces * 1000 * (20 + 4 + "disk".len() + 20));
+}
+
+#[test]
 fn reads_that_are_held_take_no_more_memory_than_they_may() {
     let device = memory(32 << 20);
     told(&device, "misbehave hang=100%");
