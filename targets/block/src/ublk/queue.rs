@@ -9,11 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Requests are given back at once until they weigh so much together: whoever asked can go on while
-/// the next ones are done. One weighs 1, and 1 more for each of so many bytes, for a copy of a few of
-/// these takes longer than the call of the kernel that gives back.
-const TOGETHER: i32 = 8;
-const WEIGHS_ONE: i32 = 8 << 10;
+/// So many requests are given back at once: whoever asked can go on while the next ones are done.
+const TOGETHER: usize = 8;
 /// The driver takes no more requests of this tag: the device is being stopped.
 const STOPPED: i32 = -libc::ENODEV;
 
@@ -23,8 +20,8 @@ pub(super) struct Queue {
     depth: u16,
     /// What is said of each tag's request when it ends well.
     results: Vec<i32>,
-    /// What the requests weigh that were given back since the last call of the kernel.
-    unsaid: i32,
+    /// Requests of tags that were given back since the last call of the kernel.
+    unsaid: usize,
     stopped: usize,
     /// The device is about to be stopped: nothing may be held.
     ending: Arc<AtomicBool>,
@@ -140,8 +137,8 @@ impl Queue {
             Err(Errno(number)) => -i32::from(number),
         };
         self.ring.commit(tag, result)?;
-        self.unsaid += 1 + result.max(0) / WEIGHS_ONE;
-        if self.unsaid >= TOGETHER {
+        self.unsaid += 1;
+        if self.unsaid == TOGETHER {
             self.unsaid = 0;
             self.ring.flush()?;
         }
