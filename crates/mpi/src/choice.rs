@@ -8,8 +8,12 @@ const VARIABLES: [(&str, &str, &str); 4] = [
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI"),
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH"),
     ("PMI_SIZE", "PMI_RANK", "PMI"),
-    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", SLURM),
 ];
+
+const SLURM: &str = "Slurm";
+/// Slurm that lets its processes find each other by `PMIx`, as `srun --mpi=pmix` does.
+const SLURM_BY_PMIX: &str = "Slurm by PMIx";
 
 /// Names of launchers' executables and of what they start on each host.
 const LAUNCHERS: [&str; 10] = [
@@ -46,17 +50,20 @@ impl Launched {
     pub fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         VARIABLES.into_iter().find_map(|(variable, rank, by)| {
             let number = |name: &str| environment(name)?.trim().parse::<u32>().ok();
+            let has_pmix = by == SLURM && environment("PMIX_NAMESPACE").is_some();
             Some(Self {
                 size: number(variable)?,
                 rank: number(rank)?,
                 variable,
-                by,
+                by: if has_pmix { SLURM_BY_PMIX } else { by },
             })
         })
     }
 
-    fn is_open_mpi(&self) -> bool {
-        self.by == "Open MPI"
+    /// Whether Slurm started processes that have no means to find each other.
+    #[must_use]
+    pub fn is_without_means(&self) -> bool {
+        self.by == SLURM
     }
 }
 
@@ -80,9 +87,10 @@ impl MpiChoice {
     fn beside(launched: &Launched, launchers: &[PathBuf]) -> Self {
         let mut names = vec![STANDARD];
         // By its name alone the standard's library may be that of another launcher.
-        let mut known = match launched.is_open_mpi() {
-            true => vec![OPEN_MPI, STANDARD],
-            false => [STANDARD].into_iter().chain(MPICH).collect(),
+        let mut known: Vec<&str> = match launched.by {
+            "Open MPI" => vec![OPEN_MPI, STANDARD],
+            SLURM_BY_PMIX => [OPEN_MPI, STANDARD].into_iter().chain(MPICH).collect(),
+            _ => [STANDARD].into_iter().chain(MPICH).collect(),
         };
         names.extend(known.iter().filter(|name| **name != STANDARD));
         let homes = launchers.iter().filter_map(|path| path.parent());
@@ -182,6 +190,10 @@ mod tests {
         let hydra = launched(&[("PMI_SIZE", " 2"), ("PMI_RANK", "0")]).unwrap();
         assert_eq!((hydra.size, hydra.variable), (2, "PMI_SIZE"));
         assert_eq!(launched(&[("PMI_SIZE", "many"), ("PMI_RANK", "0")]), None);
+        let step = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "1")];
+        assert!(launched(&step).unwrap().is_without_means());
+        let pmix = launched(&[&step[..], &[("PMIX_NAMESPACE", "slurm.pmix.1.0")]].concat());
+        assert_eq!(pmix.unwrap().by, "Slurm by PMIx");
     }
 
     #[test]
@@ -212,6 +224,11 @@ mod tests {
         assert_eq!(
             of("Open MPI"),
             "~/lib/libmpi_abi.so.1, ~/lib/libmpi.so.40, libmpi.so.40, libmpi_abi.so.1"
+        );
+        assert_eq!(
+            of("Slurm by PMIx").split(", ").nth(3),
+            Some("libmpi.so.40"),
+            "of those that the system knows, the one that speaks PMIx"
         );
     }
 }

@@ -96,8 +96,13 @@ impl Launch {
         if connection.size == self.launched.size {
             return Ok(());
         }
+        let what_to_do = if self.launched.is_without_means() {
+            "srun gave them no means to find each other: start with srun --mpi=pmi2 (MPICH) or srun --mpi=pmix (Open MPI), of which srun --mpi=list names what is here; with --hosts say SLURM_MPI_TYPE=pmi2 in the environment, or --launcher \"srun --mpi=pmi2\""
+        } else {
+            "it is not the launcher's; name that one with --mpi PATH, or start with the launcher that belongs to the library"
+        };
         Err(Usage(format!(
-            "the launcher started {} processes ({}), and the library {} knows {}: it is not the launcher's; name that one with --mpi PATH, or start with the launcher that belongs to the library",
+            "the launcher started {} processes ({}), and the library {} knows {}: {what_to_do}",
             self.launched.size, self.launched.variable, connection.library, connection.size
         ))
         .into())

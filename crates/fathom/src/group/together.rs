@@ -55,7 +55,8 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     sys::catch_signals();
     if let Err(wrong) = launch.check(&connection) {
         connection.end(2);
-        return Err(wrong);
+        // Each of them is alone, and the first speaks.
+        return if launch.is_root() { Err(wrong) } else { Ok(2) };
     }
     let connection = Arc::new(connection);
     let mut group = Group {

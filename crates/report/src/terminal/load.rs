@@ -48,8 +48,13 @@ fn lead(page: &mut Page, record: &Record) {
         2,
         &format!("{}{place}", of("mix")),
     );
+    let several = record.group.as_ref().is_some_and(|group| group.size > 1);
+    let each = if several { " a rank" } else { "" };
     let load = match record.effective.get("users") {
-        Some(users) => format!("closed loop, at most {users} users ({})", of("stages")),
+        Some(users) => format!(
+            "closed loop, at most {users} users{each} ({})",
+            of("stages")
+        ),
         None => format!(
             "open loop, {} {} over at most {} connections",
             of("arrival"),
@@ -68,7 +73,7 @@ fn lead(page: &mut Page, record: &Record) {
         false => format!(", payload {}", of("payload")),
     };
     let how = format!(
-        "{load}; {} {}, {}, {keep}{payload}, {} data{}; measured {}",
+        "{load}; {} {}{each}, {}, {keep}{payload}, {} data{}; measured {}",
         of("threads"),
         if of("threads") == "1" {
             "thread"
