@@ -228,7 +228,11 @@ pub(super) static TABLE: &[Measure] = &[
         "users asked",
         Number,
         Unsaid,
-        Whole(|record| sources::option(record, "users")),
+        Whole(|record| {
+            // Each rank has as many.
+            let ranks = record.group.as_ref().map_or(1, |group| group.size);
+            Some(sources::option(record, "users")? * f64::from(ranks))
+        }),
     )
     .of_loads(),
     row(

@@ -1,6 +1,6 @@
 //! What each host did where records are of several.
 
-use super::{CellValue, Column, Label, Table, TableLine};
+use super::{Breadth, CellValue, Column, Label, Table, TableLine};
 use analyze::Study;
 use record::Quantity;
 
@@ -8,7 +8,7 @@ use record::Quantity;
 pub(crate) const HOSTS: &str = "hosts";
 
 /// The hosts of every arm in a row; `None` where each record is of one.
-pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
+pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<'_>> {
     let cells = study.rows[index].cells.iter().enumerate();
     let cells = cells.filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
     let hosts: Vec<_> = cells
@@ -22,16 +22,23 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
     }
     // What must be seen at a glance has a column only where there is something to see.
     let is_any_slow = hosts.iter().any(|(_, host)| host.slow.is_some());
-    let named: &[&str] = match is_any_slow {
-        true => &["Arm", "Host", "Beside the others"],
-        false => &["Arm", "Host"],
-    };
+    let has_arms = study.arms.len() > 1 || room == Breadth::Program;
+    let mut named = vec!["Host"];
+    if has_arms {
+        named.insert(0, "Arm");
+    }
+    if is_any_slow {
+        named.push("Beside the others");
+    }
     let lines = hosts.iter().map(|(arm, host)| {
         let figure = |quantity: &&Quantity| {
             let known = host.figures.iter().find(|of| of.metric == **quantity);
             known.map_or(CellValue::Nothing, CellValue::Figure)
         };
-        let mut labels = vec![Label::Arm(*arm), Label::Text(host.name.clone())];
+        let mut labels = vec![Label::Text(host.name.clone())];
+        if has_arms {
+            labels.insert(0, Label::Arm(*arm));
+        }
         if is_any_slow {
             labels.push(Label::Text(host.slow.clone().unwrap_or_default()));
         }
@@ -47,7 +54,7 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
             .map(|of| Column::of_quantity(of))
             .collect(),
         lines: lines.collect(),
-        ..Table::new("Hosts", named)
+        ..Table::new("Hosts", &named)
     };
     if out.lines.is_empty() {
         return None;
@@ -59,7 +66,6 @@ pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Breadth;
     use crate::{html, study_csv, study_json, study_markdown};
     use analyze::{StudyOptions, study};
     use record::{Operations, Record};
@@ -87,12 +93,14 @@ mod tests {
     fn each_host_of_a_merged_record_has_a_line_in_every_form() {
         let records = [Record::merge_all([part("a", 2000), part("b", 3000)]).unwrap()];
         let study = study(&records, &StudyOptions::default());
-        let lines = table(&study, 0).unwrap().as_text(&study, Breadth::Paper);
-        let named = ["Arm", "Host", "Beside the others", "Bandwidth", "IOPS"];
-        assert_eq!(lines[0][..5], named);
+        let lines = table(&study, 0, Breadth::Paper)
+            .unwrap()
+            .as_text(&study, Breadth::Paper);
+        let named = ["Host", "Beside the others", "Bandwidth", "IOPS"];
+        assert_eq!(lines[0][..4], named);
         let slow = "SLOW, 67% of the median host";
-        assert_eq!(lines[1][1..5], ["a", slow, "7.81 MiB/s", "2.00K"]);
-        assert_eq!(lines[2][1..5], ["b", "", "11.7 MiB/s", "3.00K"]);
+        assert_eq!(lines[1][..4], ["a", slow, "7.81 MiB/s", "2.00K"]);
+        assert_eq!(lines[2][..4], ["b", "", "11.7 MiB/s", "3.00K"]);
         for page in [study_markdown(&study), html(&study)] {
             assert!(page.contains("Hosts") && page.contains("11.7 MiB/s"));
         }
@@ -115,7 +123,7 @@ mod tests {
     fn records_of_one_host_have_no_such_table() {
         let records = [part("a", 2000)];
         let study = study(&records, &StudyOptions::default());
-        assert!(table(&study, 0).is_none());
+        assert!(table(&study, 0, Breadth::Paper).is_none());
         assert!(!study_json(&study).contains("\"hosts\""));
     }
 }

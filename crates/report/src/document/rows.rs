@@ -58,7 +58,7 @@ fn part(study: &Study, index: usize, room: Breadth, with_verdicts: bool) -> Sect
         ));
     }
     blocks.extend(loads::tables(study, index).into_iter().map(Block::Table));
-    blocks.extend(hosts::table(study, index).map(Block::Table));
+    blocks.extend(hosts::table(study, index, room).map(Block::Table));
     if room == Breadth::Program {
         blocks.extend(numbers::tables(study, index).map(Block::Table));
     }
