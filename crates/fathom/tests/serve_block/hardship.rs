@@ -91,6 +91,21 @@ fn sizes_that_cannot_be_are_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_file_whose_end_no_block_reaches_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("disk");
+    std::fs::write(&file, [7; 1000]).unwrap();
+    let file = file.to_str().unwrap();
+    let socket = dir.path().join("s");
+    let words = ["--file", file, "--unix", socket.to_str().unwrap()];
+    let said = Served::refused(&[&words[..], &["--block-size", "512"]].concat());
+    assert!(said.contains("no multiple of blocks of 512"), "{said}");
+    let served = Served::start(&["--file", file]);
+    assert_eq!(served.client().read(999, 1), Ok(vec![7]));
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
 fn a_request_that_is_no_multiple_of_the_block_is_refused_and_the_client_goes_on() {
     const EINVAL: u32 = 22;
     let served = Served::start(&["--size", "1m", "--block-size", "4k"]);

@@ -70,6 +70,14 @@ pub(super) fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn Bloc
         }
         let backend =
             FileBackend::open(path, size, read_only).with_context(|| format!("--file {shown}"))?;
+        let has = backend.size();
+        if !has.is_multiple_of(u64::from(block)) {
+            let why = format!(
+                "{shown} has {}, no multiple of blocks of {block} bytes: its end could not be reached",
+                Bytes(has)
+            );
+            return Err(wrong("file", why));
+        }
         if let Some(notice) = backend.notice() {
             say(&format!("notice: {shown}: {notice}\n"));
         }
