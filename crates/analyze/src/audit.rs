@@ -72,7 +72,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 82] = [
+const RULES: [Rule; 83] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -150,6 +150,7 @@ const RULES: [Rule; 82] = [
     set::pseudo_replication::RULE,
     set::unregistered_stopping::RULE,
     set::plan_contradicted::RULE,
+    set::plan_missing::RULE,
     set::drift::RULE,
     set::carry_over::RULE,
     set::ageing::RULE,

@@ -34,6 +34,7 @@ pub(super) mod no_repetition;
 pub(super) mod one_sided;
 pub(super) mod order_aliased;
 pub(super) mod plan_contradicted;
+pub(super) mod plan_missing;
 pub(super) mod provenance_mismatch;
 pub(super) mod pseudo_replication;
 pub(super) mod same_setup_two_numbers;
