@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
 pub(crate) use front::LaunchFront;
-pub(crate) use launched::{Launch, refuse_several};
+pub(crate) use launched::{Launch, is_launched, refuse_several};
 pub(crate) use together::{GroupAsked, run};
 pub(crate) use work::GroupWork;
 

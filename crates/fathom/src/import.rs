@@ -2,7 +2,7 @@
 
 use crate::exit::Usage;
 use crate::run::path;
-use crate::tell::tell;
+use crate::tell::tell_form;
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -159,7 +159,8 @@ fn bytes_of(file: &Path) -> std::io::Result<Vec<u8>> {
 pub(crate) fn keep(matches: &ArgMatches, records: &[Record]) -> Result<()> {
     let Some(file) = matches.get_one::<PathBuf>("records") else {
         let lines = records.iter().map(serde_json::to_string);
-        return tell(&lines.collect::<Result<Vec<_>, _>>()?.join("\n"));
+        let lines = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
+        return tell_form(&report::json_without_commands(&lines));
     };
     let inputs = matches.get_many::<PathBuf>("file").into_iter().flatten();
     let what = "one of the files that are read";

@@ -44,7 +44,7 @@ pub(crate) fn completions(matches: &ArgMatches, mut command: Command) -> Result<
         let script = if *shell == Shell::Fish {
             script + &fish_positionals(&command)
         } else if *shell == Shell::Zsh {
-            zsh_with_files(script, &command)
+            zsh_with_files(zsh_with_names(script, &command), &command)
         } else {
             script
         };
@@ -85,6 +85,22 @@ fn fish_positionals(command: &Command) -> String {
         )
     };
     positionals(command).into_iter().map(line).collect()
+}
+
+/// The script with names of values as zsh reads them: its generator escapes neither the colon, which
+/// separates, nor the quote.
+fn zsh_with_names(mut script: String, command: &Command) -> String {
+    for name in command
+        .get_arguments()
+        .filter_map(clap::Arg::get_value_names)
+        .flatten()
+    {
+        let escaped = name.replace(':', "\\:").replace('\'', "'\\''");
+        if escaped != name.as_str() {
+            script = script.replace(&format!("]:{name}:"), &format!("]:{escaped}:"));
+        }
+    }
+    command.get_subcommands().fold(script, zsh_with_names)
 }
 
 /// Files as well where they may stand in the place of a value, which zsh's generator leaves out.
@@ -221,7 +237,10 @@ mod tests {
         assert!(line("completions").contains("zsh"));
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command, "fathom", &mut script);
-        let zsh = zsh_with_files(String::from_utf8(script).unwrap(), &command);
+        let zsh = zsh_with_names(String::from_utf8(script).unwrap(), &command);
+        assert!(!zsh.contains(":'NAME: VALUE':"), "{zsh}");
+        assert!(zsh.contains(r"]:'\''NAME\: VALUE'\'':_default'"), "{zsh}");
+        let zsh = zsh_with_files(zsh, &command);
         assert_eq!(zsh.matches("; _files}'").count(), 1, "{zsh}");
         assert!(zsh.contains(":{compadd -- upload download "), "{zsh}");
     }

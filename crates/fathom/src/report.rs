@@ -14,7 +14,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::{Record, read_records};
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use units::Percent;
 
@@ -113,7 +112,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     if files.is_empty() && cards.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.
-        let is_read = std::io::stdout().is_terminal();
+        let is_read = crate::tell::is_on_terminal(&std::io::stdout());
         let text = match is_read {
             true => study_text(&found, layout(matches)),
             false => study_markdown(&found),

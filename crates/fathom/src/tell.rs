@@ -23,8 +23,14 @@ pub(crate) fn tell(text: &str) -> Result<()> {
 /// Columns of the terminal that shows the result, where one does.
 fn columns() -> Option<usize> {
     let out = std::io::stdout();
-    let size = sys::terminal_size(out.as_fd()).filter(|_| out.is_terminal());
+    let size = sys::terminal_size(out.as_fd()).filter(|_| is_on_terminal(&out));
     size.map(|(columns, _)| columns)
+}
+
+/// Whether somebody sees this on a terminal. A launcher gives the ranks that it starts terminals of
+/// its own, and what they write there goes wherever the launcher's output goes, often into a file.
+pub(crate) fn is_on_terminal(out: &impl IsTerminal) -> bool {
+    out.is_terminal() && !crate::group::is_launched()
 }
 
 /// How a result is laid out; whoever has no `--findings` folds none.
@@ -32,7 +38,7 @@ pub(crate) fn layout(matches: &ArgMatches) -> TextLayout {
     let shows_all = matches.try_get_one::<bool>("findings").ok().flatten();
     TextLayout {
         columns: columns(),
-        folds_findings: std::io::stdout().is_terminal() && shows_all == Some(&false),
+        folds_findings: is_on_terminal(&std::io::stdout()) && shows_all == Some(&false),
     }
 }
 
@@ -49,7 +55,7 @@ pub(crate) fn findings_argument() -> Arg {
 fn in_colour(text: &str, out: &impl IsTerminal) -> String {
     let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let has = HasColour {
-        is_terminal: out.is_terminal(),
+        is_terminal: is_on_terminal(out),
         is_dumb: said("TERM").is_none_or(|term| term == "dumb"),
         no_color: said("NO_COLOR").is_some(),
         clicolor: said("CLICOLOR"),

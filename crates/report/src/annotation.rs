@@ -50,10 +50,26 @@ pub fn without_commands(text: &str) -> String {
 
 /// JSON of the same data in which no text is a command: `##` stands within texts alone, where it has
 /// an escape, and no line begins with `::`, as a text begins with a quotation mark and has no line
-/// breaks.
+/// breaks. Neither is one a terminal's command, or turns the direction of what stands beside it: the
+/// writer of JSON escapes the control characters below a space and no others.
 #[must_use]
 pub fn json_without_commands(json: &str) -> String {
-    json.replace("##", "\\u0023\\u0023")
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if units::disturbs(c) => {
+                let mut halves = [0; 2];
+                out.extend(
+                    c.encode_utf16(&mut halves)
+                        .iter()
+                        .map(|half| format!("\\u{half:04x}")),
+                );
+            }
+            c => out.push(c),
+        }
+    }
+    out.replace("##", "\\u0023\\u0023")
 }
 
 fn escaped(text: &str) -> String {
@@ -94,6 +110,19 @@ mod tests {
         let huge = "é".repeat(1 << 20);
         let line = annotation(AnnotationLevel::Warning, &huge, &huge);
         assert!(line.chars().count() < 3300, "{}", line.chars().count());
+    }
+
+    #[test]
+    fn json_says_the_same_without_a_command_to_a_terminal() {
+        let names = vec!["a\u{9b}2J\u{7f}\u{202e}b\u{2028}\u{1b}[31m ## é\n\t"];
+        let json = serde_json::to_string_pretty(&names).unwrap();
+        let escaped = json_without_commands(&json);
+        assert!(
+            !escaped.contains(|c| c != '\n' && units::disturbs(c)),
+            "{escaped}"
+        );
+        let read: Vec<String> = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(read, names);
     }
 
     #[test]

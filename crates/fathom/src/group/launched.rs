@@ -19,6 +19,11 @@ pub(super) fn launched() -> Option<Launched> {
     Launched::read(&environment).filter(|launched| launched.size > 1)
 }
 
+/// Whether a launcher started this process among others.
+pub(crate) fn is_launched() -> bool {
+    launched().is_some()
+}
+
 /// Refuses what one process does alone where a launcher started several: each would measure beside
 /// the others and know nothing of them. Where another one says it, its exit code.
 ///

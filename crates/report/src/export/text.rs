@@ -2,6 +2,7 @@
 
 use super::{ExportCell, ExportColumn};
 use crate::csv::push_row;
+use crate::json_without_commands;
 use record::OptionValue;
 use serde_json::json;
 
@@ -29,7 +30,7 @@ pub fn json_lines(columns: &[ExportColumn]) -> String {
         });
         out.push_str(&format!("{{{}}}\n", fields.collect::<Vec<_>>().join(",")));
     }
-    out
+    json_without_commands(&out)
 }
 
 fn rows(columns: &[ExportColumn]) -> usize {
@@ -115,6 +116,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_name_is_no_command_to_the_terminal_that_shows_a_line_of_json() {
+        let mut hostile = example::oltp();
+        hostile.name = "a\u{9b}2J\u{7f}\u{202e}".to_owned();
+        let table = export(std::slice::from_ref(&hostile), |_, _, text| {
+            OptionValue::Text(text.to_owned())
+        });
+        let text = json_lines(&table);
+        assert!(text.contains(r#""name":"a\u009b2J\u007f\u202e""#), "{text}");
+        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(line["name"], hostile.name);
     }
 
     #[test]
