@@ -7,7 +7,6 @@ use crate::limits::{LimitGroup, LimitsSeen};
 use crate::stated;
 use host::Context;
 use lab::{ReadyWhen, ServerSpec};
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -201,7 +200,8 @@ fn asked(ready: &ReadyWhen, prints: &Path) -> Result<(), String> {
         ReadyWhen::Http { url, status } => answered(url, *status),
         ReadyWhen::Line(text) => {
             let pattern = stated::line_pattern(text)?;
-            let printed = fs::read(prints).map_err(|e| e.to_string())?;
+            let printed =
+                sys::read_at_most(prints, stated::MOST_BYTES).map_err(|e| e.to_string())?;
             let printed = String::from_utf8_lossy(&printed);
             if printed.lines().any(|line| pattern.is_match(line)) {
                 return Ok(());

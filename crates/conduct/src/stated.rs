@@ -5,7 +5,7 @@ use regex::Regex;
 use std::path::Path;
 
 /// The longest output that is read.
-const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 
 /// What a command left.
 pub(crate) struct Printed<'a> {
@@ -28,16 +28,8 @@ impl Printed<'_> {
             self.output
         };
         let path = named.as_deref().unwrap_or(printed);
-        let length = std::fs::metadata(path).map(|facts| facts.len());
-        if length.as_ref().is_ok_and(|length| *length > MOST_BYTES) {
-            return Err(format!(
-                "{} is longer than {}",
-                path.display(),
-                units::Bytes(MOST_BYTES)
-            ));
-        }
-        let bytes =
-            std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let bytes = sys::read_at_most(path, MOST_BYTES)
+            .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         let text = || String::from_utf8_lossy(&bytes);
         let found = match &value.source {
             ValueSource::Regex(pattern) => last_match(pattern, &text())?,

@@ -4,13 +4,12 @@ use crate::run::path;
 use crate::tell::{layout, say, tell};
 use crate::written::{RECORDS, RecordFile, force};
 use analyze::{Severity, StudyOptions};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use lab::Kept;
 use record::Record;
 use report::{Packing, Page, PageCheck, PageDifferences, PageSource, check_page};
 use run::safety::OutputFile;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use units::on_one_line;
 
@@ -117,14 +116,7 @@ fn code(found: &PageCheck) -> i32 {
 /// A page as it stands in a file. Errors: it cannot be read, or is no text.
 fn text_of(file: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", file.display());
-    let open = std::fs::File::open(file).with_context(cannot)?;
-    let mut text = String::new();
-    let mut open = open.take(MOST_BYTES);
-    open.read_to_string(&mut text).with_context(cannot)?;
-    if open.limit() == 0 {
-        bail!("{} is longer than any page", file.display());
-    }
-    Ok(text)
+    sys::text_at_most(file, MOST_BYTES).with_context(cannot)
 }
 
 fn said(file: &Path, found: &PageCheck, matches: &ArgMatches) -> String {

@@ -41,7 +41,7 @@ pub(crate) fn stages(
     };
     let outside = Outside {
         env: &|name| std::env::var(name).ok(),
-        read: &|path| std::fs::read_to_string(path),
+        read: &|path| sys::text_at_most(path.as_ref(), sys::MOST_OF_A_TEXT),
         length: &length,
         keywords,
     };
@@ -54,7 +54,7 @@ pub(crate) fn stages(
             .into());
         }
         Some(file) => {
-            let text = std::fs::read_to_string(file)
+            let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
                 .map_err(|e| Usage(format!("cannot read the job file {}: {e}", file.display())))?;
             parse_job_file(&text, &file.display().to_string(), &[], &outside)?
         }

@@ -102,7 +102,7 @@ fn plan_file(matches: &ArgMatches) -> Result<(&PathBuf, PlanFile)> {
     let Some(at) = matches.get_one::<PathBuf>("plan") else {
         return Err(Usage("no plan file".into()).into());
     };
-    let text = std::fs::read_to_string(at)
+    let text = sys::text_at_most(at, sys::MOST_OF_A_TEXT)
         .map_err(|e| Usage(format!("cannot read {}: {e}", at.display())))?;
     let file =
         PlanFile::parse(&text, &at.display().to_string()).map_err(|e| Usage(e.to_string()))?;

@@ -219,7 +219,7 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
         );
     }
     let rows = matches.get_one::<PathBuf>("rows").map(|file| {
-        let text = std::fs::read_to_string(file)
+        let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
             .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
         Ok::<_, anyhow::Error>((file.display().to_string(), text))
     });

@@ -43,8 +43,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
         let name = file.display();
         let read = form(file)?;
-        let text =
-            std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
+        let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
+            .map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
         records.extend(read(&text, &name.to_string()).map_err(|e| Usage(format!("{name}: {e}")))?);
     }
     keep(matches, &records)?;

@@ -84,9 +84,23 @@ pub(crate) fn counting(files: Vec<(&Path, Vec<Record>)>) -> Vec<Vec<(usize, Reco
         .collect()
 }
 
+/// Damaged lines of a file that are told one by one; of a file that holds something else, all are.
+const MOST_TOLD: usize = 20;
+
 /// Says on standard error which lines of a file are skipped.
 pub(crate) fn tell_damage(file: &Path, read: &ReadRecords) {
-    for damage in &read.damaged {
+    // The last one says whether it was read to its end.
+    let first = read.damaged.len().min(MOST_TOLD - 1);
+    let (told, rest) = read.damaged.split_at(first);
+    let last = rest.last();
+    if let 2.. = rest.len() {
+        say(&format!(
+            "warning: {}: {} damaged lines, of which the first {first} and the last are told",
+            file.display(),
+            read.damaged.len()
+        ));
+    }
+    for damage in told.iter().chain(last) {
         say(&format!(
             "warning: {}, line {} is skipped: {}",
             file.display(),

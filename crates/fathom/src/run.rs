@@ -289,7 +289,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
             job: None,
         });
     };
-    let text = std::fs::read_to_string(file)
+    let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
         .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
     let named = flags::targets(matches);
     let mut stages = parse_config(

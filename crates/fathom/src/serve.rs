@@ -141,10 +141,13 @@ fn histogram(name: &str) -> Result<Buckets, String> {
         None => (name, None),
     };
     let told = |why: &dyn std::fmt::Display| format!("{path}: {why}");
-    let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    let record: record::Record =
-        serde_json::from_str(line.unwrap_or_default()).map_err(|e| told(&e))?;
+    let read = record::read_records(path.as_ref()).map_err(|e| e.to_string())?;
+    let Some(record) = read.records.first() else {
+        return Err(told(&match read.damaged.first() {
+            Some(damage) => format!("line {}: {}", damage.line, damage.reason),
+            None => "it holds no records".into(),
+        }));
+    };
     let measurements = &record.operations;
     let operations = match kind {
         Some(kind) => measurements.kind(kind),

@@ -69,7 +69,7 @@ pub(crate) const EXPORT: OutputForm = OutputForm {
     name: "a table that Fathom exported",
     is_form_of: |file| {
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(MOST_OF_A_FORM).read_to_end(&mut bytes)?;
         let is_text = ["record,verb,name,started_at,", "{\"record\":\""];
         Ok(is_text
             .iter()
@@ -121,9 +121,13 @@ fn head(file: &mut dyn BufRead) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// No result that Fathom writes whole is longer. Of what is, the beginning shows that it is none.
+const MOST_OF_A_FORM: u64 = 512 << 20;
+
 fn whole(file: &mut dyn BufRead) -> io::Result<String> {
     let mut text = String::new();
-    file.read_to_string(&mut text).map(|_| text)
+    file.take(MOST_OF_A_FORM).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn is_json(head: &str) -> bool {

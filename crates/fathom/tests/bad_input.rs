@@ -42,6 +42,66 @@ fn an_unknown_option_is_refused_with_the_nearest_known_one() {
     ");
 }
 
+/// What may be named is bounded where it is read, and with it the memory: an address space of 8 GiB
+/// holds the most that anything takes, and not what never ends.
+#[test]
+fn what_never_ends_is_refused_by_every_verb_that_reads_a_file() {
+    let ground = Ground::new();
+    for name in ["z.csv", "z.toml", "z.fio"] {
+        symlink("/dev/zero", ground.path(name)).unwrap();
+    }
+    let commands = [
+        "quote z.csv",
+        "quote z.toml",
+        "lab plan z.toml",
+        "lab run z.toml",
+        "load ./z.toml --target http://127.0.0.1:9",
+        "load upload --target https://127.0.0.1:9 --cacert /dev/zero",
+        "run f --config z.toml",
+        "run --fio z.fio",
+        "run f --hostfile /dev/zero",
+        "profile . --rows z.toml",
+        "serve s3 --memory --keys /dev/zero",
+        "serve share --db x.db --secret-file /dev/zero",
+        "check /dev/zero",
+    ];
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let mut limited = ground.within("ulimit -v 8388608", &words);
+        let ended = limited.output().unwrap();
+        let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(
+            message.contains("there is more in it than the "),
+            "{command}: {message}"
+        );
+        assert!(
+            matches!(ended.status.code(), Some(1 | 2)),
+            "{command}: {:?}",
+            ended.status
+        );
+    }
+}
+
+#[test]
+fn of_a_file_that_holds_something_else_not_every_line_is_told() {
+    let ground = Ground::new();
+    ground.write("words.jsonl", "no record\n".repeat(3000));
+    let ended = ground.command(&["audit", "words.jsonl"]).output().unwrap();
+    let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines.len(), 22, "{message}");
+    assert_eq!(
+        lines[0],
+        "warning: words.jsonl: 3000 damaged lines, of which the first 19 and the last are told"
+    );
+    assert!(
+        lines[20].contains(", line 3000 is skipped"),
+        "{}",
+        lines[20]
+    );
+    assert!(lines[21].contains("holds no records"), "{}", lines[21]);
+}
+
 #[test]
 fn values_that_cannot_be_read_are_refused_with_an_example() {
     let ground = Ground::new();

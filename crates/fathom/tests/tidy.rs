@@ -13,7 +13,7 @@ use std::process::Command;
 const EDGES: [(&str, &[&str]); 23] = [
     ("units", &[]),
     ("sys", &[]),
-    ("trust", &[]),
+    ("trust", &["sys"]),
     ("stats", &["units"]),
     ("mpi", &[]),
     ("group", &["units", "sys", "mpi"]),

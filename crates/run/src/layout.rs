@@ -179,6 +179,9 @@ fn directories(root: &Path, files: &Files, out: &mut Layout) -> Result<Vec<PathB
     Ok(level)
 }
 
+/// A line for each file of a target that may have millions.
+const MOST_OF_A_MANIFEST: u64 = 512 << 20;
+
 fn from_manifest(
     root: &Path,
     manifest: &Path,
@@ -186,7 +189,7 @@ fn from_manifest(
     owner: Option<u32>,
     out: &mut Layout,
 ) -> Result<(), RunError> {
-    let text = std::fs::read_to_string(manifest)
+    let text = sys::text_at_most(manifest, MOST_OF_A_MANIFEST)
         .map_err(RunError::io("cannot read the layout manifest", manifest))?;
     for (name, size) in parse_manifest(&text, manifest)? {
         let path = root.join(name);

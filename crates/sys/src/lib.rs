@@ -8,6 +8,7 @@
 
 pub mod aio;
 mod announce;
+mod bounded;
 mod child;
 pub mod clock;
 mod device;
@@ -23,6 +24,7 @@ mod vigil;
 mod write_back;
 
 pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
+pub use bounded::{MOST_OF_A_TEXT, read_at_most, text_at_most};
 pub use child::{
     ProcessEnd, Spent, adopt_orphans, signal_group, signal_number, signal_process, wait_child,
 };

@@ -66,8 +66,10 @@ pub fn client_config(
         wanted,
     };
     let chain = certificates(certificate)?;
-    let secret = PrivateKeyDer::from_pem_file(key)
-        .map_err(|error| wrong(key, "a private key", error.to_string()))?;
+    let secret = sys::read_at_most(key, sys::MOST_OF_A_TEXT)
+        .map_err(|error| error.to_string())
+        .and_then(|pem| PrivateKeyDer::from_pem_slice(&pem).map_err(|error| error.to_string()))
+        .map_err(|why| wrong(key, "a private key", why))?;
     builder
         .with_client_auth_cert(chain, secret)
         .map_err(|error| wrong(certificate, "certificates", error.to_string()))
@@ -79,9 +81,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError>
         why,
         wanted: "certificates",
     };
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| refused(error.to_string()))?
-        .collect();
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(
+        &sys::read_at_most(path, sys::MOST_OF_A_TEXT)
+            .map_err(|error| refused(error.to_string()))?,
+    )
+    .collect();
     let found = found.map_err(|error| refused(error.to_string()))?;
     match found.is_empty() {
         true => Err(refused("no certificate in it".into())),

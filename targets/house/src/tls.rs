@@ -7,7 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Certificate chain and key, as PEM.
@@ -29,8 +29,8 @@ pub fn server_tls(files: &TlsFiles, protocols: &[&[u8]]) -> Result<Arc<ServerCon
         why,
     };
     let chain = certificates(&files.certificate)?;
-    let key =
-        PrivateKeyDer::from_pem_file(&files.key).map_err(|e| wrong(&files.key, e.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&pem(&files.key)?)
+        .map_err(|e| wrong(&files.key, e.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -46,24 +46,30 @@ pub fn server_tls(files: &TlsFiles, protocols: &[&[u8]]) -> Result<Arc<ServerCon
     Ok(Arc::new(config))
 }
 
-fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, ListenError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ListenError> {
     let read = |e: rustls::pki_types::pem::Error| ListenError::Tls {
-        path: path.clone(),
+        path: path.to_owned(),
         why: e.to_string(),
     };
-    CertificateDer::pem_file_iter(path)
-        .map_err(read)?
+    CertificateDer::pem_slice_iter(&pem(path)?)
         .collect::<Result<_, _>>()
         .map_err(read)
 }
 
+fn pem(path: &Path) -> Result<Vec<u8>, ListenError> {
+    sys::read_at_most(path, sys::MOST_OF_A_TEXT).map_err(|e| ListenError::Tls {
+        path: path.to_owned(),
+        why: e.to_string(),
+    })
+}
+
 /// Whoever shows a certificate of these authorities.
 fn admitted(
-    authorities: &PathBuf,
+    authorities: &Path,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, ListenError> {
     let wrong = |why: String| ListenError::Tls {
-        path: authorities.clone(),
+        path: authorities.to_owned(),
         why,
     };
     let mut roots = RootCertStore::empty();

@@ -65,7 +65,7 @@ impl LaunchFront {
             }
             (None, Some(file)) => {
                 let told = |why: String| format!("--hostfile {file}: {why}");
-                let text = std::fs::read_to_string(file);
+                let text = sys::text_at_most(file.as_ref(), sys::MOST_OF_A_TEXT);
                 let text = text.map_err(|e| told(format!("it cannot be read: {e}")))?;
                 HostList::of_file(&text).map_err(told)?
             }

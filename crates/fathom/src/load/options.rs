@@ -149,7 +149,7 @@ fn scenario(name: &str) -> Result<Scenario, LoadError> {
     if !is_file {
         return Err(LoadError::Asked(unknown(name)));
     }
-    let text = std::fs::read_to_string(name)
+    let text = sys::text_at_most(name.as_ref(), sys::MOST_OF_A_TEXT)
         .map_err(|e| LoadError::Asked(format!("cannot read {name}: {e}")))?;
     Scenario::parse(&text, name)
 }

@@ -99,8 +99,8 @@ fn ownership(name: &str) -> Result<Ownership> {
 
 fn keyring(matches: &ArgMatches) -> Result<Keyring> {
     if let Some(path) = matches.get_one::<PathBuf>("keys") {
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("--keys: {}", path.display()))?;
+        let text = sys::text_at_most(path, sys::MOST_OF_A_TEXT)
+            .with_context(|| format!("--keys: {}", path.display()))?;
         return Keyring::parse(&text)
             .map_err(|e| wrong("keys", format!("{}: {e}", path.display())));
     }

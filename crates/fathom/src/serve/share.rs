@@ -104,7 +104,7 @@ fn secret(matches: &ArgMatches) -> Result<String> {
     let path = path.or_else(|| variable("PS_SHARED_SECRET_FILE").map(PathBuf::from));
     let secret = match path {
         Some(path) => {
-            let text = std::fs::read_to_string(&path)
+            let text = sys::text_at_most(&path, sys::MOST_OF_A_TEXT)
                 .with_context(|| format!("--secret-file: {}", path.display()))?;
             text.lines().next().map(|line| line.trim_end().to_owned())
         }
