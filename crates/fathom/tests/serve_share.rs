@@ -5,6 +5,8 @@
     reason = "a test ends at the first thing that does not work, and says what it skipped"
 )]
 
+#[path = "serve_share/broken.rs"]
+mod broken;
 #[path = "serve_share/browser.rs"]
 mod browser;
 #[path = "serve_share/client.rs"]

@@ -42,35 +42,54 @@ fn is_mark(bytes: &[u8]) -> bool {
     !bytes.is_empty() && PLACE.as_ptr_range().contains(&bytes.as_ptr())
 }
 
+/// Told why what a mark stands for was not sent: its file, or whoever was to have it.
+pub type FileFault = Arc<dyn Fn(&io::Error) + Send + Sync>;
+
+/// What is to be sent, and who is told where it cannot be.
+#[derive(Clone)]
+struct Marked {
+    span: FileSpan,
+    fault: Option<FileFault>,
+}
+
 /// The files of one connection that are marked in the bytes which are yet to be written.
 #[derive(Default)]
 pub struct Handoff {
-    waiting: Mutex<VecDeque<FileSpan>>,
+    waiting: Mutex<VecDeque<Marked>>,
 }
 
 impl Handoff {
     /// The mark of a part of a file. It must be the next bytes of the connection after those before
     /// it.
     pub fn put(&self, span: FileSpan) -> Bytes {
-        self.put_all([span])
+        self.put_all([span], None)
     }
 
     /// One mark of several parts that follow each other, of [`SPAN`] bytes together at most.
-    pub fn put_all(&self, spans: impl IntoIterator<Item = FileSpan>) -> Bytes {
+    ///
+    /// `fault` is told where they are not sent whole; the connection ends then.
+    pub fn put_all(
+        &self,
+        spans: impl IntoIterator<Item = FileSpan>,
+        fault: Option<&FileFault>,
+    ) -> Bytes {
         let mut waiting = self.waiting();
         let before = waiting.len();
-        waiting.extend(spans);
-        let bytes: usize = waiting.range(before..).map(|span| span.len).sum();
+        waiting.extend(spans.into_iter().map(|span| Marked {
+            span,
+            fault: fault.cloned(),
+        }));
+        let bytes: usize = waiting.range(before..).map(|marked| marked.span.len).sum();
         PLACE.slice(..bytes.min(SPAN))
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<FileSpan>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Marked>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn passed(&self, bytes: usize) {
         let mut waiting = self.waiting();
-        let Some(first) = waiting.front_mut() else {
+        let Some(first) = waiting.front_mut().map(|marked| &mut marked.span) else {
             return;
         };
         first.offset += bytes as u64;
@@ -126,20 +145,26 @@ impl Direct {
     fn poll_send(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
         let mut sent = 0;
         let stopped = loop {
-            let Some(span) = self.handoff.waiting().front().cloned() else {
+            let Some(Marked { span, fault }) = self.handoff.waiting().front().cloned() else {
                 break Poll::Ready(Err(io::Error::other("a mark without a file")));
             };
             let length = (most - sent).min(span.len);
             self.cork(self.corked || length < most);
-            match self.poll_socket(context, || send(&self.stream, &span, length)) {
-                Poll::Ready(Ok(0)) => {
-                    break Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-                }
+            let polled = self.poll_socket(context, || send(&self.stream, &span, length));
+            match polled.map(whole_file) {
                 Poll::Ready(Ok(bytes)) => {
                     self.handoff.passed(bytes);
                     sent += bytes;
                 }
-                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Ready(Err(error)) => {
+                    // After a part it is met again.
+                    if sent == 0
+                        && let Some(fault) = fault
+                    {
+                        fault(&error);
+                    }
+                    break Poll::Ready(Err(error));
+                }
                 Poll::Pending => break Poll::Pending,
             }
             if sent == most {
@@ -153,6 +178,14 @@ impl Direct {
         } else {
             stopped
         }
+    }
+}
+
+/// Errors: the file has ended before its mark.
+fn whole_file(sent: io::Result<usize>) -> io::Result<usize> {
+    match sent {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        sent => sent,
     }
 }
 
@@ -340,7 +373,7 @@ mod tests {
                 let put = |part: &Part| match part {
                     Part::Bytes(bytes) => Bytes::from(bytes.clone()),
                     Part::Span(offset, len) => near.handoff.put(of(&(*offset, *len))),
-                    Part::Spans(spans) => near.handoff.put_all(spans.iter().map(of)),
+                    Part::Spans(spans) => near.handoff.put_all(spans.iter().map(of), None),
                 };
                 let pieces: Vec<Bytes> = parts.iter().map(put).collect();
                 let reading = tokio::spawn(async move {
@@ -362,15 +395,19 @@ mod tests {
     fn a_file_that_ends_before_its_mark_ends_the_connection() {
         run(async {
             let (mut near, _far) = connected().await;
-            let mark = near.handoff.put(FileSpan {
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let kept = Arc::clone(&told);
+            let fault: FileFault = Arc::new(move |error| kept.lock().unwrap().push(error.kind()));
+            let span = FileSpan {
                 file: file(),
                 offset: FILE as u64 - 10,
                 len: 20,
-            });
-            assert_eq!(
-                write_all(&mut near, &[mark]).await.unwrap_err().kind(),
-                io::ErrorKind::UnexpectedEof
-            );
+            };
+            let mark = near.handoff.put_all([span], Some(&fault));
+            let expected = io::ErrorKind::UnexpectedEof;
+            let error = write_all(&mut near, &[mark]).await.unwrap_err();
+            assert_eq!(error.kind(), expected);
+            assert_eq!(*told.lock().unwrap(), [expected]);
         });
     }
 

@@ -191,7 +191,9 @@ impl<S: Site> Http<S> {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(idle)
-            .half_close(false);
+            // Who has sent all of a request may close that half; whether the other half is open
+            // shows when the answer is written.
+            .half_close(true);
         if let Some(buffer) = &buffer {
             let window = u32::try_from(2 * buffer.bytes).unwrap_or(u32::MAX);
             builder.http1().max_buf_size(buffer.bytes);
@@ -292,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Answers with what was sent, but `/never` not at all.
+    /// Answers with what was sent, `/late` after a second.
     struct Echo;
 
     impl Site for Echo {
@@ -307,8 +309,8 @@ mod tests {
             request: Request<Option<Inbound>>,
             asked: Asked,
         ) -> (Response<Whole>, Option<Told>) {
-            if request.uri().path() == "/never" {
-                std::future::pending::<()>().await;
+            if request.uri().path() == "/late" {
+                sleep(Duration::from_secs(1)).await;
             }
             let (parts, body) = request.into_parts();
             let sighting = parts.extensions.get::<Sighting>().unwrap();
@@ -368,10 +370,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_leaves_before_it_is_answered_is_not_in_flight_for_ever() {
+    async fn a_client_that_leaves_before_it_is_answered_is_in_flight_until_the_answer_is_there() {
         let house = house("put.latency=1ms");
         let (mut near, served) = connect(&house).await;
-        near.write_all(b"GET /never HTTP/1.1\r\nhost: x\r\n\r\n")
+        near.write_all(b"GET /late HTTP/1.1\r\nhost: x\r\n\r\n")
             .await
             .unwrap();
         while house.metrics().in_flight() == 0 {
@@ -380,6 +382,23 @@ mod tests {
         drop(near);
         served.await.unwrap();
         assert_eq!(house.metrics().in_flight(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_asked_and_closed_that_half_is_answered() {
+        let house = house("put.latency=1s");
+        let (mut near, served) = connect(&house).await;
+        near.write_all(b"PUT /late HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc")
+            .await
+            .unwrap();
+        near.shutdown().await.unwrap();
+        let mut heard = String::new();
+        near.read_to_string(&mut heard).await.unwrap();
+        served.await.unwrap();
+        assert!(
+            heard.starts_with("HTTP/1.1 200") && heard.ends_with("abc"),
+            "{heard}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,7 +30,7 @@ mod tls;
 mod wake;
 
 pub use self::http::{Asked, Http, Site};
-pub use handoff::{FileSpan, Handoff, SPAN};
+pub use handoff::{FileFault, FileSpan, Handoff, SPAN};
 pub use inbound::Inbound;
 pub use listener::{
     Address, Connection, Ending, Host, ListenError, Listening, Peer, check_listening, serve,

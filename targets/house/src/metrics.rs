@@ -106,6 +106,8 @@ pub struct Answered {
     pub took: Duration,
     /// Whether all of the answer went out.
     pub whole: bool,
+    /// Whether it was to be cut on command.
+    pub cut: bool,
 }
 
 /// Counters of a server; adding to them takes no lock.
@@ -419,6 +421,7 @@ mod tests {
             bytes,
             took,
             whole: true,
+            cut: false,
         }
     }
 

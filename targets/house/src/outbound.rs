@@ -189,6 +189,10 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Drop for Outbound<B> {
             took: self.visit.begun.elapsed(),
             // The HTTP library asks for no end that it knows. An answer that was cut may have been
             // given to us whole.
+            cut: self
+                .shape
+                .as_ref()
+                .is_some_and(|shape| shape.cut_at.is_some()),
             whole: match self.length {
                 Some(length) => self.sent == length,
                 None => self.ended || self.is_end_stream(),

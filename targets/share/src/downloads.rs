@@ -3,13 +3,15 @@
 use crate::answer::{Denial, ShareBody, ShareReply, nothing, with};
 use crate::flow::{FromStore, Stretch, Way};
 use crate::index::{DownloadRow, KeptUpload};
+use crate::mishaps::CLIENT_LEFT;
 use crate::names::{disposition, told_media};
 use crate::pieces::{Ahead, PIECE, Pieces};
 use crate::ranges::{Validators, WantedBytes, moment};
 use crate::site::{ShareSite, Visitor};
 use crate::token;
-use house::{Handoff, Sighting};
+use house::{FileFault, Handoff, Sighting};
 use http::{HeaderMap, Method, Response, StatusCode, header};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -144,29 +146,51 @@ impl ShareSite {
         let handoff = visitor.parts.extensions.get::<Arc<Handoff>>();
         let has_places = reader.as_ref().is_some_and(|reader| reader.has_places());
         let way = match (self.store.options.read_batch, handoff) {
-            (0, Some(handoff)) if has_places => Way::Kernel(Arc::clone(handoff)),
+            (0, Some(handoff)) if has_places => {
+                let request = visitor.under_way.clone();
+                let fault: FileFault = Arc::new(move |error| request.broke(&unsent(error)));
+                Way::Kernel(Arc::clone(handoff), fault)
+            }
             (batch, _) => Way::Read(u64::from(batch.max(1))),
         };
         let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {
             Some(reader) => {
                 let (stretches, chunk) = (given.stretches, upload.body.chunk);
                 let ahead = Arc::clone(&self.store.ahead).try_acquire_owned();
+                let request = visitor.under_way;
                 let stream = match (way, ahead) {
                     (Way::Read(_), Err(_full)) => {
                         let reader = Box::new(Pieces::new(reader, chunk));
-                        FromStore::new(reader, stretches, PIECE, Way::Piecemeal)
+                        FromStore::new(reader, stretches, PIECE, Way::Piecemeal, request)
                     }
                     (Way::Read(batch), Ok(ahead)) => {
                         let reader = Box::new(Ahead::new(reader, ahead));
-                        FromStore::new(reader, stretches, chunk, Way::Read(batch))
+                        FromStore::new(reader, stretches, chunk, Way::Read(batch), request)
                     }
-                    (kernel, _) => FromStore::new(reader, stretches, chunk, kernel),
+                    (kernel, _) => FromStore::new(reader, stretches, chunk, kernel, request),
                 };
                 ShareBody::Streamed(Box::new(stream))
             }
             None => ShareBody::empty(),
         };
         Ok(Response::from_parts(head.into_parts().0, body))
+    }
+}
+
+/// Why the kernel did not send all that an answer was to have.
+fn unsent(error: &io::Error) -> String {
+    let gone = [
+        io::ErrorKind::BrokenPipe,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::TimedOut,
+    ];
+    if gone.contains(&error.kind()) {
+        CLIENT_LEFT.to_owned()
+    } else if error.kind() == io::ErrorKind::UnexpectedEof {
+        "the upload ends before its size".to_owned()
+    } else {
+        format!("sending the upload: {error}")
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::content::{BodyReader, ReadChunk};
 use crate::error::{ShareResult, described};
+use crate::mishaps::UnderWay;
 use bytes::Bytes;
-use house::{FileSpan, Handoff, SPAN, StdError};
+use house::{FileFault, FileSpan, Handoff, SPAN, StdError};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::pin::Pin;
@@ -36,7 +37,7 @@ pub(crate) enum Way {
     /// From this process, a chunk whenever the one before it was sent.
     Piecemeal,
     /// From the kernel, where the store knows in which file they lie.
-    Kernel(Arc<Handoff>),
+    Kernel(Arc<Handoff>, FileFault),
 }
 
 /// Pieces of a file whose places are looked for at once. Each time costs two threads a wake-up.
@@ -70,7 +71,7 @@ fn read(
     let count = match way {
         Way::Read(count) => (*count).min(most),
         Way::Piecemeal => 1,
-        Way::Kernel(_) => {
+        Way::Kernel(..) => {
             let found = places(reader, first, most)?;
             if !found.is_empty() {
                 return Ok(found);
@@ -95,6 +96,8 @@ pub(crate) struct FromStore {
     /// What was read and not yet sent, with the numbers of the chunks.
     ready: VecDeque<(u64, ReadChunk)>,
     left: u64,
+    /// Told where the store does not give what it has.
+    request: UnderWay,
 }
 
 impl FromStore {
@@ -104,6 +107,7 @@ impl FromStore {
         stretches: Vec<Stretch>,
         chunk: u64,
         way: Way,
+        request: UnderWay,
     ) -> Self {
         let left = stretches.iter().map(Stretch::length).sum();
         Self {
@@ -115,6 +119,7 @@ impl FromStore {
             asked: 0,
             ready: VecDeque::new(),
             left,
+            request,
         }
     }
 
@@ -135,10 +140,10 @@ impl FromStore {
     fn ask_ahead(&mut self, next: u64, end: u64) {
         let (next, is_early) = match (&self.way, self.ready.back()) {
             (Way::Piecemeal, _) => return,
-            (Way::Read(_) | Way::Kernel(_), None) => (next, true),
+            (Way::Read(_) | Way::Kernel(..), None) => (next, true),
             (Way::Read(_), Some(_)) => return,
             // Places take little memory.
-            (Way::Kernel(_), Some((last, _))) => (last + 1, self.ready.len() <= FEW_CHUNKS),
+            (Way::Kernel(..), Some((last, _))) => (last + 1, self.ready.len() <= FEW_CHUNKS),
         };
         if is_early && next.saturating_mul(self.chunk) < end {
             self.ask(next, end);
@@ -201,7 +206,7 @@ impl FromStore {
     /// One mark of the first bytes of a range, as far as its chunk has them; nothing where they are
     /// not in the chunk.
     fn hand(&self, spans: &[FileSpan], range: &Range<u64>, begin: u64) -> Bytes {
-        let Way::Kernel(handoff) = &self.way else {
+        let Way::Kernel(handoff, fault) = &self.way else {
             return Bytes::new();
         };
         let (mut at, mut from) = (begin, range.start);
@@ -220,7 +225,7 @@ impl FromStore {
             }
             at = end;
         }
-        handoff.put_all(pieces)
+        handoff.put_all(pieces, Some(fault))
     }
 
     /// Bytes that are yet to come.
@@ -246,7 +251,8 @@ impl FromStore {
             }
             Some(Stretch::Upload(range)) => {
                 let range = range.clone();
-                let bytes = ready!(self.poll_range(&range, context))?;
+                let bytes = ready!(self.poll_range(&range, context))
+                    .inspect_err(|error| self.request.broke(&error.to_string()))?;
                 let rest = range.start + bytes.len() as u64..range.end;
                 if rest.is_empty() {
                     self.stretches.pop_front();
@@ -309,7 +315,8 @@ mod tests {
             0 => Way::Piecemeal,
             batch => Way::Read(batch),
         };
-        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, way);
+        let request = UnderWay::of_tests();
+        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, way, request);
         let mut body = ShareBody::Streamed(Box::new(stream));
         let (mut out, expected) = (Vec::new(), body.size_hint().exact().unwrap());
         while let Some(frame) =

@@ -23,6 +23,7 @@ mod history;
 mod index;
 mod intake;
 mod login;
+mod mishaps;
 mod names;
 mod options;
 mod owner;

@@ -4,6 +4,7 @@ use crate::account::ShareAccount;
 use crate::error::{ShareError, described};
 use crate::history::History;
 use crate::login::Logins;
+use crate::mishaps::Mishaps;
 use crate::routes::{OPERATION_KINDS, OPERATIONS};
 use crate::site::ShareSite;
 use crate::store::ShareStore;
@@ -68,7 +69,11 @@ pub fn serve(
     sys::keep_little_free();
     let store = Arc::new(store);
     let history = Arc::new(History::new(Arc::clone(&store), Arc::clone(&serving.log)));
-    let site = site(&mut serving, &store, &history)?;
+    let mishaps = Arc::new(Mishaps::new(
+        Arc::clone(&serving.log),
+        Arc::clone(&serving.now),
+    ));
+    let site = site(&mut serving, &store, &history, &mishaps)?;
     let listening = Listening {
         address: Address::Tcp(serving.listen),
         tls: serving.tls.take(),
@@ -77,7 +82,7 @@ pub fn serve(
         name: "share-serve",
         idle: serving.idle,
     };
-    let beside = beside(store, Arc::clone(&history), serving.now, serving.log);
+    let beside = beside(store, Arc::clone(&history), mishaps, serving);
     let outcome = house::serve(&listening, Arc::new(site), beside, |address| {
         if let Address::Tcp(address) = address {
             ready(address);
@@ -91,6 +96,7 @@ fn site(
     serving: &mut Serving,
     store: &Arc<ShareStore>,
     history: &Arc<History>,
+    mishaps: &Arc<Mishaps>,
 ) -> Result<Http<ShareSite>, ShareError> {
     let operations = OPERATIONS.map(|(name, kind)| OperationName { name, kind });
     let metrics = Arc::new(Metrics::new("share", operations));
@@ -110,13 +116,20 @@ fn site(
         }),
         now: Arc::clone(&serving.now),
         log: Arc::clone(&serving.log),
+        mishaps: Arc::clone(mishaps),
         proxied: serving.proxied,
     };
     Ok(Http::new(site, metrics, orders, serving.idle).holding_little())
 }
 
-/// Removes what has expired, and writes the history.
-async fn beside(store: Arc<ShareStore>, history: Arc<History>, now: Now, log: LogLine) {
+/// Removes what has expired, writes the history, and says what was left out of the log.
+async fn beside(
+    store: Arc<ShareStore>,
+    history: Arc<History>,
+    mishaps: Arc<Mishaps>,
+    serving: Serving,
+) {
+    let Serving { now, log, .. } = serving;
     let sweeping = async {
         loop {
             let (store, moment) = (Arc::clone(&store), now());
@@ -124,6 +137,7 @@ async fn beside(store: Arc<ShareStore>, history: Arc<History>, now: Now, log: Lo
                 Ok(_) => {}
                 Err(error) => log(&format!("removing what has expired: {}", described(&error))),
             }
+            mishaps.tell_rest();
             sleep(SWEEP).await;
         }
     };

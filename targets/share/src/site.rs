@@ -4,6 +4,7 @@ use crate::answer::{Denial, ShareBody, ShareReply, nothing, plain, with};
 use crate::error::ShareError;
 use crate::history::History;
 use crate::login::Logins;
+use crate::mishaps::{Answering, Mishaps, UnderWay};
 use crate::routes::Route;
 use crate::server::{LogLine, Now};
 use crate::store::ShareStore;
@@ -29,6 +30,7 @@ pub(crate) struct ShareSite {
     pub(crate) pages: Arc<Pages>,
     pub(crate) now: Now,
     pub(crate) log: LogLine,
+    pub(crate) mishaps: Arc<Mishaps>,
     pub(crate) proxied: bool,
 }
 
@@ -41,6 +43,8 @@ pub(crate) struct Visitor {
     pub(crate) now: u64,
     /// How many requests came before it.
     pub(crate) number: u64,
+    /// What is said of it where it breaks off.
+    pub(crate) under_way: UnderWay,
     /// The session that the request shows, if it lasts.
     pub(crate) session: Option<[u8; 32]>,
 }
@@ -155,17 +159,23 @@ impl Site for ShareSite {
         {
             sighting.is(operation);
         }
+        let visitor = self.visitor(parts, body, asked);
+        let under_way = visitor.under_way.clone();
+        let answering = Answering::new(under_way.clone());
         let outcome = match asked.failure {
             Some(status) => Err(told_to_fail(status)),
-            None => self.dispatch(route, self.visitor(parts, body, asked)).await,
+            None => self.dispatch(route, visitor).await,
         };
         let reply = outcome.unwrap_or_else(|refusal| {
             if let Some(cause) = &refusal.cause {
-                (self.log)(cause);
+                under_way.broke(cause);
             }
             refusal.reply()
         });
-        (finished(reply, is_head), None)
+        answering.done();
+        let reply = finished(reply, is_head);
+        let is_streamed = matches!(reply.body(), ShareBody::Streamed(_));
+        (reply, is_streamed.then(|| under_way.until_told()))
     }
 }
 
@@ -201,6 +211,7 @@ fn finished(mut reply: ShareReply, is_head: bool) -> ShareReply {
 impl ShareSite {
     fn visitor(&self, parts: Parts, body: Option<Inbound>, asked: Asked) -> Visitor {
         let (from, tls) = sender(&parts.headers, asked.peer, self.proxied);
+        let under_way = UnderWay::new(&self.mishaps, &parts, from);
         let now = (self.now)();
         let session = shown(&parts.headers).and_then(|token| self.logins.session(token, now));
         Visitor {
@@ -210,6 +221,7 @@ impl ShareSite {
             tls,
             now,
             number: asked.number,
+            under_way,
             session,
         }
     }

@@ -18,6 +18,13 @@ impl Server {
         Self::begun(Command::new(env!("CARGO_BIN_EXE_fathom")), db, options)
     }
 
+    /// The same with its log in a file.
+    pub(crate) fn start_logged(db: &Path, options: &[&str], log: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.stderr(std::fs::File::create(log).unwrap());
+        Self::begun(command, db, options)
+    }
+
     /// The same in a control group.
     pub(crate) fn start_in(group: &Path, db: &Path, options: &[&str]) -> Self {
         let mut command = Command::new("sh");

@@ -1,7 +1,8 @@
 //! A disk that is full: what is kept is given back and can be deleted.
 
-use super::client::{Client, Server};
+use super::client::{Client, FORM, Server, form, read};
 use super::{LAYOUTS, noise};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,7 +27,6 @@ impl Small {
 
     /// Leaves not a byte free.
     fn fill(&self) {
-        use std::io::Write as _;
         let mut file = std::fs::File::options()
             .create(true)
             .append(true)
@@ -123,5 +123,36 @@ fn privileged_a_full_disk_still_serves_and_deletes() {
             let got = server.guest().call("GET", &format!("/-{id}"));
             assert!(got.status == 200 && got.body == bytes, "{layout}");
         }
+    }
+}
+
+#[test]
+#[ignore = "needs root: mounts a small file system"]
+fn privileged_an_upload_that_fills_the_disk_is_in_the_log_once() {
+    for layout in LAYOUTS {
+        let Some(small) = Small::mount() else {
+            println!("SKIPPED: needs mount(8) of tmpfs");
+            return;
+        };
+        let logs = tempfile::tempdir().unwrap();
+        let log = logs.path().join("log");
+        let options = ["--layout", layout, "--keep-deleted", "0s"];
+        let server = Server::start_logged(&small.path().join("share.db"), &options, &log);
+        let owner = server.owner();
+        // Its length is not announced, so that it is refused where the disk is full and not before.
+        let form = form("f", &noise(1, 5_000_000));
+        let headers = [FORM, ("transfer-encoding", "chunked")];
+        let mut upload = owner.begin("POST", "/api/entry", &headers);
+        write!(upload, "{:x}\r\n", form.len()).unwrap();
+        upload.write_all(&form[..1_000_000]).unwrap();
+        small.fill();
+        // The server may answer before it has all.
+        let _sent = upload.write_all(&[&form[1_000_000..], b"\r\n0\r\n\r\n"].concat());
+        let answer = read(upload, "POST");
+        assert_eq!(answer.status, 507, "{layout}: {}", answer.text());
+        server.end();
+        let said = std::fs::read_to_string(&log).unwrap();
+        let of_upload = said.matches("POST /api/entry from 127.0.0.1: ").count();
+        assert_eq!(of_upload, 1, "{layout}: {said}");
     }
 }
