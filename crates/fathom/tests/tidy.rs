@@ -78,7 +78,7 @@ const MOST_LINES: usize = 600;
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
 const RATCHET: [(&str, usize); 22] = [
-    ("crates/analyze/src/compare/arms.rs", 451),
+    ("crates/analyze/src/compare/arms.rs", 431),
     ("crates/analyze/src/study.rs", 424),
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/output.rs", 413),

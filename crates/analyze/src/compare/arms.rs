@@ -4,6 +4,7 @@
 //! candidates at the permitted looks. Single rows are a second family, by Benjamini and Hochberg;
 //! one that it does not find different has an interval and no verdict of difference.
 
+mod able;
 mod levels;
 mod machine;
 
@@ -303,27 +304,6 @@ impl<'a> Course<'a> {
         self.rows.iter().map(of_row).collect()
     }
 
-    /// Rows that are judged, and those in which nothing is left to compare.
-    fn rows_of_plan(&self) -> usize {
-        self.rows.len() + self.lost.closed_rows()
-    }
-
-    /// In how many of the open rows an arm is.
-    fn rows_with(&self, arm: &str) -> usize {
-        let with = |row: &&&str| self.lost.cell(row, arm).is_none();
-        self.rows.keys().filter(with).count()
-    }
-
-    /// What the rows of an arm together are called.
-    fn name_of_all(&self, arm: &str) -> String {
-        let (all, with) = (self.rows_of_plan(), self.rows_with(arm));
-        match self.rows.keys().next() {
-            Some(row) if all == 1 => (*row).to_owned(),
-            Some(_) | None if with < all => format!("{with} of {all} rows"),
-            Some(_) | None => ALL_ROWS.to_owned(),
-        }
-    }
-
     fn looks(&self) -> Vec<u32> {
         self.ending.looks(self.rows.len(), self.looked)
     }
@@ -369,9 +349,9 @@ impl<'a> Course<'a> {
             self.question,
         );
         let side = |index: usize| ground.usable[index].as_slice();
-        let invalid = ground
-            .invalid
-            .clone()
+        let invalid = self
+            .able_nowhere(arm)
+            .or_else(|| ground.invalid.clone())
             .or_else(|| cannot_be_placed(self.records))
             .or_else(|| Some(in_windows(aliased(&[side(0), side(1)])?, self.measured)))
             .or_else(|| common.cloned());
@@ -841,6 +821,39 @@ mod tests {
                 block == 3,
                 "{left_out}"
             );
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_left_to_compare_the_reason_is_the_failure() {
+        // Its baseline, or every candidate, fails after blocks that were complete.
+        for (lost, rows) in [
+            (&["a"][..], &["r"][..]),
+            (&["a"], &["r", "s"]),
+            (&["same", "slow"], &["r"]),
+            (&["same", "slow"], &["r", "s"]),
+        ] {
+            let mut records = experiment(&THREE, rows, 12);
+            for row in rows {
+                for arm in lost {
+                    records = without(records, arm, row, 10);
+                }
+            }
+            let found = compare_arms(&records, &question()).unwrap();
+            for of in &found.candidates {
+                let of_rows = of.comparison.rows.iter();
+                for row in of_rows.chain([&of.pooled]) {
+                    let Verdict::Invalid(Reason::Audit(text)) = &row.verdict else {
+                        panic!("{lost:?} {rows:?} {row:?}")
+                    };
+                    assert!(
+                        text.contains("killed for memory (3 of 3 attempts at block 11)"),
+                        "{text}"
+                    );
+                }
+                assert_eq!(of.comparison.rows.len(), rows.len());
+                assert_eq!(of.pooled.row == "r", rows.len() == 1, "{}", of.pooled.row);
+            }
         }
     }
 

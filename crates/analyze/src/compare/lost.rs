@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Cells of an experiment that are left out, and rows in which nothing is left to compare.
 pub(super) struct Lost<'a> {
     cells: LostCells,
-    /// By row the cell that closed it; empty where no row is open.
+    /// By row the cell that closed it.
     closed: BTreeMap<&'a str, LostCell>,
     /// Good slots that are left out with their cells.
     good_slots: usize,
@@ -42,10 +42,7 @@ impl<'a> Lost<'a> {
             let cell = cells.closing(row, arms.iter().copied())?;
             Some((*row, cell.clone()))
         };
-        let mut closed: BTreeMap<&str, LostCell> = rows.iter().filter_map(closing).collect();
-        if closed.len() == rows.len() {
-            closed.clear();
-        }
+        let closed: BTreeMap<&str, LostCell> = rows.iter().filter_map(closing).collect();
         let mut out = Self {
             cells,
             closed,
@@ -68,6 +65,11 @@ impl<'a> Lost<'a> {
         self.closed.contains_key(row)
     }
 
+    /// The name of a closed row.
+    pub(super) fn one_closed(&self) -> Option<&str> {
+        self.closed.keys().next().copied()
+    }
+
     pub(super) fn closed_rows(&self) -> usize {
         self.closed.len()
     }
@@ -75,6 +77,12 @@ impl<'a> Lost<'a> {
     /// Why an arm is left out of an open row.
     pub(super) fn cell(&self, row: &str, arm: &str) -> Option<&LostCell> {
         self.cells.cell(row, arm)
+    }
+
+    /// The last that was left out of what an arm could have been compared in.
+    pub(super) fn last_of(&self, arm: &str) -> Option<&LostCell> {
+        let is_of = |cell: &&LostCell| cell.arm == arm || self.is_closed(&cell.row);
+        self.cells().iter().rev().find(is_of)
     }
 
     /// Whether a slot of this arm in this row counts for nothing.
