@@ -184,17 +184,20 @@ fn run(
     })
 }
 
-/// The SHA-256 and the length of a program, found as it will be started.
-pub(crate) fn identity_of(program: &str, dir: &Path) -> Option<String> {
-    let path = if program.contains('/') {
-        Some(dir.join(program))
-    } else {
-        let all = std::env::var_os("PATH")?;
-        std::env::split_paths(&all)
-            .map(|at| at.join(program))
-            .find(|at| at.is_file())
-    };
-    let bytes = sys::read_at_most(&path?, MOST_HASHED).ok()?;
+/// The file of a program, found as it will be started.
+pub(crate) fn program_at(program: &str, dir: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(dir.join(program));
+    }
+    let all = std::env::var_os("PATH")?;
+    std::env::split_paths(&all)
+        .map(|at| at.join(program))
+        .find(|at| at.is_file())
+}
+
+/// The SHA-256 and the length of a program.
+pub(crate) fn identity_of(path: &Path) -> Option<String> {
+    let bytes = sys::read_at_most(path, MOST_HASHED).ok()?;
     let sum: String = Sha256::digest(&bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))

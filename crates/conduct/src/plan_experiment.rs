@@ -2,14 +2,16 @@
 //! slot.
 
 mod checked;
+mod exchanged;
 mod facts;
 mod programs;
 
-use crate::build::{built, digest, identity_of, locks_of};
+use crate::build::{built, digest, locks_of};
 use crate::command::SlotDirs;
 use crate::slots::{LoadReader, make_scratch};
 use crate::{Task, surroundings};
 use checked::{check_expects, check_limits, check_metric, commits, sample_works};
+use exchanged::KnownProgram;
 use facts::{arms, facts, kind, metric};
 use host::Context;
 use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
@@ -52,6 +54,8 @@ struct MadeArm {
     said: Option<String>,
     /// Why its build failed.
     lost: Option<String>,
+    /// What it starts, as it was when the plan was made.
+    programs: Vec<KnownProgram>,
 }
 
 /// Where things lie.
@@ -159,7 +163,10 @@ impl PlanExperiment {
     }
 
     /// The plan, as far as everything in it is known.
-    fn stated(&self) -> PlanFacts {
+    fn stated(&mut self) -> PlanFacts {
+        for index in 0..self.made.len() {
+            self.made[index].programs = self.programs(index);
+        }
         let mut facts = facts(&self.file, &self.arms, &self.works, &self.metric);
         for (arm, index) in facts.arms.iter_mut().zip(&self.arms) {
             arm.identity = self.identity(*index);
@@ -169,11 +176,7 @@ impl PlanExperiment {
 
     /// What identifies an arm of the file.
     fn identity(&self, index: usize) -> BTreeMap<String, String> {
-        let (cell, made, with) = (
-            &self.file.cells[0][index],
-            &self.made[index],
-            self.builtins_of(index),
-        );
+        let made = &self.made[index];
         let mut out = BTreeMap::new();
         out.extend(
             made.commit
@@ -184,14 +187,39 @@ impl PlanExperiment {
         if let Some(tree) = &made.tree {
             out.extend(locks_of(tree));
         }
-        let of = |words: &[String]| identity_of(&words[0], &self.dir);
+        out.extend(made.programs.iter().map(KnownProgram::stated));
+        out
+    }
+
+    /// The programs that an arm of the file starts.
+    fn programs(&self, index: usize) -> Vec<KnownProgram> {
+        let (cell, with) = (&self.file.cells[0][index], self.builtins_of(index));
+        let mut out = Vec::new();
         if let Ok(Some(server)) = cell.server(&with) {
-            out.extend(of(&server.command).map(|sum| ("server".to_owned(), sum)));
+            let is_made = server.prepare.is_some();
+            out.extend(KnownProgram::of(
+                "server",
+                &server.command,
+                &self.dir,
+                is_made,
+            ));
         }
         if let Ok(WorkSpec::Command(spec)) = cell.work(&with) {
-            out.extend(of(&spec.command).map(|sum| ("command".to_owned(), sum)));
+            let is_made = spec.prepare.is_some();
+            out.extend(KnownProgram::of(
+                "command",
+                &spec.command,
+                &self.dir,
+                is_made,
+            ));
         }
         out
+    }
+
+    /// Errors: what the arm starts is not what it was when the plan was made.
+    pub(crate) fn check_unexchanged(&self, arm: usize) -> Result<(), String> {
+        let programs = &self.made[self.arms[arm]].programs;
+        programs.iter().try_for_each(KnownProgram::check)
     }
 
     fn builtins_of(&self, index: usize) -> Builtins {

@@ -99,6 +99,7 @@ impl<'a> SlotConductor<'a> {
         (self.hook)(SlotStep::Noted);
         self.edge = ClockEdge::now(self.context);
         self.drain.begin(&self.context.machine);
+        experiment.check_unexchanged(turn.arm)?;
         surroundings::prepare(&experiment.file.surroundings, self.context)?;
         let place = experiment.place(turn, self.context)?;
         (self.hook)(SlotStep::ScratchMade);

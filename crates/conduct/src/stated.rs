@@ -66,14 +66,28 @@ enum Found {
 }
 
 impl Found {
-    /// A text of people, who write commas between thousands.
+    /// A text of people, who write commas between thousands, and elsewhere for the point: what may
+    /// be either is no number.
     fn of(text: &str) -> Self {
         const SHOWN: usize = 40;
-        match text.trim().replace(',', "").parse() {
+        let trimmed = text.trim();
+        let plain = without_thousands(trimmed).unwrap_or_else(|| trimmed.to_owned());
+        match plain.parse() {
             Ok(number) => Self::Number(number),
             Err(_no_number) => Self::Text(text.chars().take(SHOWN).collect()),
         }
     }
+}
+
+/// A number whose digits before the point stand in groups of three; `None` where they do not.
+fn without_thousands(text: &str) -> Option<String> {
+    let end = text.find('.').unwrap_or(text.len());
+    let mut groups = text[..end].trim_start_matches(['+', '-']).split(',');
+    let first = groups.next()?;
+    let is_group =
+        |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = (1..=3).contains(&first.len()) && first != "0" && groups.all(is_group);
+    fits.then(|| text[..end].replace(',', "") + &text[end..])
 }
 
 fn place(source: &ValueSource) -> String {
@@ -215,6 +229,30 @@ mod tests {
         );
         let two = ValueSource::Regex("(a)(b)".into());
         assert!(of(two, "ab").unwrap_err().contains("has 2 groups"));
+    }
+
+    #[test]
+    fn commas_stand_between_thousands_and_not_for_the_point() {
+        let said = |text: &str| {
+            of(
+                ValueSource::Regex("speed (.*)".into()),
+                &format!("speed {text}"),
+            )
+        };
+        for (text, number) in [
+            ("1,234", 1234.0),
+            ("-12,345,678.25", -12_345_678.25),
+            ("1e3", 1000.0),
+            ("0.5", 0.5),
+        ] {
+            assert_eq!(said(text), Ok(number), "{text}");
+        }
+        for text in [
+            "1,5", "12,25", "1234,567", "0,123", "1,23,456", "1.5,000", ",123",
+        ] {
+            let told = said(text).unwrap_err();
+            assert!(told.contains("which is no number"), "{text}: {told}");
+        }
     }
 
     #[test]
