@@ -122,7 +122,11 @@ pub(crate) fn judged(
         Ok(found) => files.conclude_arms(&found, &ended.records),
         // A side without a single record, because the experiment ended before its first slot.
         Err(nothing) => {
-            let why = format!("No verdict: {nothing}");
+            let why = if ended.records.is_empty() {
+                "No verdict: no slot was run".to_owned()
+            } else {
+                format!("No verdict: {nothing}")
+            };
             told(&why);
             files.fail(&VerdictFailure {
                 name: &plan.name,

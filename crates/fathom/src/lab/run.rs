@@ -265,6 +265,14 @@ impl StoreBefore {
         let shown = file.display();
         let refused = |text: String| Err(Usage(text).into());
         let Some(plan) = &self.plan else {
+            // Slots added to these would be judged with them, and neither has a verdict then.
+            let slots = self.records.iter().filter(|record| record.trial.is_some());
+            let slots = slots.count();
+            if slots > 0 {
+                return refused(format!(
+                    "{shown} holds {slots} slots of an experiment and not the line of its plan, which was the first; put it back, or give another --records"
+                ));
+            }
             if self.is_resumed {
                 return refused(format!(
                     "{shown} holds no experiment to go on with; leave --resume out"

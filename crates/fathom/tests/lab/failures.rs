@@ -99,6 +99,7 @@ fn a_disk_that_is_too_full_is_no_failure_of_an_arm() {
         let told = text(&output.stdout) + &text(&output.stderr);
         assert!(matches!(output.status.code(), Some(1 | 2)), "{told}");
         assert!(told.contains("and keep-free is 1000 TiB"), "{told}");
+        assert!(!told.contains("0 of 0"), "{told}");
         assert!(!told.contains("failed 3 times"), "{told}");
     }
 }
@@ -263,4 +264,28 @@ fn where_a_baseline_fails_late_the_verdict_says_so_instead_of_what_was_not_run()
         assert!(told.contains(&expected), "{told}");
         assert!(!told.contains("no slot of"), "{told}");
     }
+}
+
+#[test]
+fn slots_whose_plan_is_lost_are_not_added_to() {
+    let dir = with_plan(&stated("10", "12"));
+    let store = dir.path().join("p.jsonl");
+    assert_eq!(
+        in_dir(dir.path(), &["lab", "run", "p.toml"]).status.code(),
+        Some(3)
+    );
+    let whole = fs::read_to_string(&store).unwrap();
+    let (_plan, slots) = whole.split_once('\n').unwrap();
+    fs::write(&store, slots).unwrap();
+    for words in [
+        &["lab", "run", "p.toml"][..],
+        &["lab", "run", "p.toml", "--resume"],
+    ] {
+        let told = complained(&in_dir(dir.path(), words), 2);
+        assert!(told.contains("not the line of its plan"), "{told}");
+        assert_eq!(fs::read_to_string(&store).unwrap(), slots);
+    }
+    fs::write(&store, &whole).unwrap();
+    let again = in_dir(dir.path(), &["lab", "run", "p.toml", "--resume"]);
+    assert_eq!(again.status.code(), Some(3), "{}", text(&again.stderr));
 }
