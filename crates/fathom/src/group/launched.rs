@@ -25,7 +25,7 @@ pub(crate) fn is_launched() -> bool {
 }
 
 /// Refuses what one process does alone where a launcher started several: each would measure beside
-/// the others and know nothing of them. Where another one says it, its exit code.
+/// the others and know nothing of them. Where another one says it, the exit code of this one.
 ///
 /// # Errors
 /// A launcher started several.
@@ -34,7 +34,9 @@ pub(crate) fn refuse_several(verb: &str) -> Result<Option<i32>> {
         return Ok(None);
     };
     if launched.rank > 0 {
-        return Ok(Some(2));
+        // The first has the code of all; a launcher that sees another fail may kill it before it
+        // has spoken.
+        return Ok(Some(0));
     }
     Err(Usage(format!(
         "a launcher started {} of this command ({}), and `fathom {verb}` is of one process: they would measure beside each other and know nothing of each other. Start it without the launcher; what ranks do together is `fathom run`. If this one alone was meant: env -u {} fathom {verb} …",

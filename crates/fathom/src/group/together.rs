@@ -10,6 +10,7 @@ use crate::keeper::{self, SnapshotFile};
 use crate::live::{Live, ended, records as records_of};
 use crate::output::Output;
 use crate::run::{is_over, of_job};
+use crate::tell::say;
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
@@ -55,8 +56,8 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     sys::catch_signals();
     if let Err(wrong) = launch.check(&connection) {
         connection.end(2);
-        // Each of them is alone, and the first speaks.
-        return if launch.is_root() { Err(wrong) } else { Ok(2) };
+        // Each of them is alone. The first speaks, and has the code of all.
+        return if launch.is_root() { Err(wrong) } else { Ok(0) };
     }
     let connection = Arc::new(connection);
     let mut group = Group {
@@ -69,12 +70,14 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     };
     let outcome = group.run();
     let code = outcome.as_ref().map_or_else(code_of, |code| *code);
-    connection.end(code);
-    match outcome {
-        // The root says it for all.
-        Err(_) if !connection.is_root() => Ok(code),
-        outcome => outcome,
+    // The root says it for all, and before the end: whoever sees one rank fail may kill the rest.
+    if let Err(error) = outcome
+        && connection.is_root()
+    {
+        say(&format!("error: {}", told(&error)));
     }
+    connection.end(code);
+    Ok(code)
 }
 
 struct Group<'a> {
