@@ -58,6 +58,7 @@ mod start_skew;
 mod starved;
 mod straggler;
 mod summary_contradicts_data;
+mod tail_after_stop;
 mod target_on_same_host;
 mod verified_nothing;
 mod verify_cannot_tell_holes;
@@ -124,6 +125,7 @@ const RULES: [Rule; 83] = [
     hosts_differ::RULE,
     shared_machine::RULE,
     bound_by_launcher::RULE,
+    tail_after_stop::RULE,
     set::no_repetition::RULE,
     set::order_aliased::RULE,
     set::control_fails::RULE,

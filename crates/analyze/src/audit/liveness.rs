@@ -266,6 +266,7 @@ const SILENT: [(&str, &str); 43] = [
     ("generator_late", "the lateness of hosts is added"),
     ("percentile_from_few_samples", WHOLE),
     ("single_observation", WHOLE),
+    ("tail_after_stop", WHOLE),
     ("errors_as_success", FOREIGN),
     ("summary_contradicts_data", FOREIGN),
     ("no_io", FOREIGN),
