@@ -4,12 +4,16 @@
 //! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it) is
 //! ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no
 //! system call.
+//!
+//! Bytes that an operation carries are a part of it: `create` opens, writes and closes, `read`
+//! opens, reads and closes.
 
 use crate::{Blocking, BlockingEngine, EngineError, Op, Request, Slot};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// A place in the list of paths and the name under which its file is found.
@@ -44,17 +48,26 @@ impl Entry {
 pub struct NameCalls {
     entries: Vec<Entry>,
     file_bytes: u64,
+    /// What files are created with.
+    payload: Vec<u8>,
+    /// What was read.
+    found: Vec<u8>,
 }
 
 pub type MetaEngine = BlockingEngine<NameCalls>;
 
 impl MetaEngine {
-    /// An engine over these paths; directories to be read are paths too. A created file is
-    /// `file_bytes` long without holding data; 0 leaves it empty and saves the call.
+    /// An engine over these paths; directories to be read are paths too. A created file holds the
+    /// payload; without one it is `file_bytes` long and holds no data, and 0 leaves it empty and
+    /// saves the call.
     ///
     /// # Errors
     /// A path with a NUL byte.
-    pub fn new(paths: Vec<PathBuf>, file_bytes: u64) -> Result<Self, EngineError> {
+    pub fn new(
+        paths: Vec<PathBuf>,
+        file_bytes: u64,
+        payload: Vec<u8>,
+    ) -> Result<Self, EngineError> {
         let entries = paths
             .into_iter()
             .map(entry)
@@ -66,25 +79,30 @@ impl MetaEngine {
         let calls = NameCalls {
             entries,
             file_bytes,
+            found: vec![0; payload.len()],
+            payload,
         };
         Ok(Self::over(calls, 1))
     }
 }
 
 impl NameCalls {
-    fn perform(&mut self, request: &Request) -> io::Result<()> {
+    /// The bytes that a read found, 0 for every other operation.
+    fn perform(&mut self, request: &Request) -> io::Result<usize> {
         let entry = &mut self.entries[request.file as usize];
         match request.op {
-            Op::Create => create(entry, self.file_bytes),
+            Op::Read => return read(entry, &mut self.found),
+            Op::Create => create(entry, self.file_bytes, &self.payload),
             Op::Stat => fs::symlink_metadata(entry.current()).map(drop),
             Op::Open => File::open(entry.current()).map(drop),
             Op::Readdir => fs::read_dir(entry.current())?.try_for_each(|found| found.map(drop)),
             Op::Rename => rename(entry),
             Op::Unlink => unlink(entry),
-            Op::Read | Op::Write | Op::Fsync | Op::Fdatasync => {
+            Op::Write | Op::Fsync | Op::Fdatasync => {
                 Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
             }
-        }
+        }?;
+        Ok(0)
     }
 }
 
@@ -99,17 +117,38 @@ fn entry(path: PathBuf) -> io::Result<Entry> {
     })
 }
 
-fn create(entry: &mut Entry, bytes: u64) -> io::Result<()> {
-    let file = OpenOptions::new()
+fn create(entry: &mut Entry, bytes: u64, payload: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(entry.current())?;
     entry.is_ours = true;
-    if bytes > 0 {
+    if !payload.is_empty() {
+        file.write_all(payload)
+    } else if bytes > 0 {
         file.set_len(bytes)
     } else {
         Ok(())
     }
+}
+
+/// Fills `found` as far as the file reaches. Neither a pipe nor a device is waited for.
+fn read(entry: &Entry, found: &mut [u8]) -> io::Result<usize> {
+    let path = entry.current();
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    let mut filled = 0;
+    while filled < found.len() {
+        match file.read(&mut found[filled..]) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 fn rename(entry: &mut Entry) -> io::Result<()> {
@@ -149,7 +188,7 @@ fn unlink(entry: &mut Entry) -> io::Result<()> {
 }
 
 impl Blocking for NameCalls {
-    /// Empty: no operation moves data.
+    /// Empty: what operations carry is the same in all of them.
     fn buffer(&mut self, _slot: Slot) -> &mut [u8] {
         &mut []
     }
@@ -157,7 +196,7 @@ impl Blocking for NameCalls {
     #[inline]
     fn carry_out(&mut self, request: &Request) -> i64 {
         match self.perform(request) {
-            Ok(()) => 0,
+            Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
             Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
         }
     }
@@ -172,7 +211,12 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn engine(root: &Path, names: &[&str]) -> MetaEngine {
-        MetaEngine::new(names.iter().map(|name| root.join(name)).collect(), 0).unwrap()
+        MetaEngine::new(
+            names.iter().map(|name| root.join(name)).collect(),
+            0,
+            Vec::new(),
+        )
+        .unwrap()
     }
 
     /// Results of operations on one file, in order.
@@ -316,7 +360,7 @@ mod tests {
         );
         assert_eq!(results(&mut engine, 4, [Op::Readdir, Op::Stat]), [0; 2]);
         assert_eq!(
-            results(&mut engine, 0, [Op::Read, Op::Fsync]),
+            results(&mut engine, 0, [Op::Write, Op::Fsync]),
             [errno(libc::EOPNOTSUPP); 2]
         );
     }
@@ -341,15 +385,33 @@ mod tests {
     #[test]
     fn a_created_file_has_the_length_and_no_data() {
         let root = tempfile::tempdir().unwrap();
-        let mut engine = MetaEngine::new(vec![root.path().join("a")], 1 << 20).unwrap();
+        let mut engine = MetaEngine::new(vec![root.path().join("a")], 1 << 20, Vec::new()).unwrap();
         assert_eq!(results(&mut engine, 0, [Op::Create]), [0]);
         let found = fs::metadata(root.path().join("a")).unwrap();
         assert_eq!((found.len(), found.blocks()), (1 << 20, 0));
     }
 
     #[test]
+    fn a_created_file_holds_the_payload_and_a_read_says_how_much_it_found() {
+        let root = tempfile::tempdir().unwrap();
+        let payload: Vec<u8> = (0..3901_u32).map(|byte| (byte % 251) as u8).collect();
+        let paths = ["a", "short", "long", "empty"].map(|name| root.path().join(name));
+        let mut engine = MetaEngine::new(paths.to_vec(), 7, payload.clone()).unwrap();
+        assert_eq!(
+            results(&mut engine, 0, [Op::Create, Op::Read, Op::Rename, Op::Read]),
+            [0, 3901, 0, 3901]
+        );
+        assert_eq!(listing(root.path())["a.renamed"], payload);
+        assert_eq!(engine.calls.found, payload);
+        for (file, bytes, found) in [(1, 100, 100), (2, 9000, 3901), (3, 0, 0)] {
+            fs::write(&paths[file as usize], vec![1; bytes]).unwrap();
+            assert_eq!(results(&mut engine, file, [Op::Read]), [found]);
+        }
+    }
+
+    #[test]
     fn a_path_with_nul_is_refused() {
-        assert!(MetaEngine::new(vec![PathBuf::from("a\0b")], 0).is_err());
+        assert!(MetaEngine::new(vec![PathBuf::from("a\0b")], 0, Vec::new()).is_err());
     }
 
     proptest! {

@@ -189,6 +189,13 @@ fn batches_locks_sizes_and_errors_that_contradict_each_other_are_refused() {
         "run f --truncate-to-size",
         "run d --meta rename",
         "run d --meta create,stat --verify",
+        "run d --dirs own",
+        "run d --dirs shared --meta create --file-distribution partitioned",
+        "run d --dirs mine --meta create",
+        "run d --meta create,read",
+        "run d --payload 4k",
+        "run d --meta create --payload 0",
+        "run d --meta create --payload 4k --file-size 4k",
         "run d --total-files 4 --num-files 4",
         "run d --num-dirs 4 --dir-depth 2",
     ];
@@ -215,6 +222,20 @@ fn batches_locks_sizes_and_errors_that_contradict_each_other_are_refused() {
     --meta rename acts only on files that the same run created; put create before it
     $ fathom run d --meta create,stat --verify
     --meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap
+    $ fathom run d --dirs own
+    --dirs own says whose the directories of --meta are; add --meta, or give workers files of their own by --file-distribution per-worker
+    $ fathom run d --dirs shared --meta create --file-distribution partitioned
+    --dirs shared and --file-distribution partitioned both say which files are a worker's; give one of them
+    $ fathom run d --dirs mine --meta create
+    --dirs: "mine" is not one of own, shared
+    $ fathom run d --meta create,read
+    --meta read reads what --payload SIZE says; add that
+    $ fathom run d --payload 4k
+    --payload is what --meta create writes and --meta read reads; add one
+    $ fathom run d --meta create --payload 0
+    --payload is from 1 byte to 64 MiB; without it files hold no data, and larger files are written without --meta
+    $ fathom run d --meta create --payload 4k --file-size 4k
+    --file-size makes files of --meta that hold no data, and --payload says what they hold; give one of them
     $ fathom run d --total-files 4 --num-files 4
     --total-files and --num-files (a directory) both count files; give one of them
     $ fathom run d --num-dirs 4 --dir-depth 2
@@ -276,6 +297,7 @@ fn stonewalls_and_turns_that_contradict_the_rest_are_refused() {
     let commands: &[&str] = &[
         "run f --wear-out",
         "run f --stonewall 1s --wear-out-limit 1s",
+        "run f --stonewall 5s --wear-out --wear-out-limit 1s",
         "run f --stonewall 0",
         "run f --stonewall soon",
         "run f --stonewall 1s --duration 5s",
@@ -291,6 +313,8 @@ fn stonewalls_and_turns_that_contradict_the_rest_are_refused() {
     --wear-out goes on after --stonewall TIME; add that
     $ fathom run f --stonewall 1s --wear-out-limit 1s
     --wear-out-limit needs --wear-out: without it nobody goes on
+    $ fathom run f --stonewall 5s --wear-out --wear-out-limit 1s
+    --wear-out-limit 1s is shorter than --stonewall 5s: a worker half as fast as the fastest needs as long again; give 5s or more, or drop it for ten times that
     $ fathom run f --stonewall 0
     --stonewall and --wear-out-limit are times above zero, such as 30s
     $ fathom run f --stonewall soon

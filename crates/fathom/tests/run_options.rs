@@ -159,6 +159,44 @@ static CASES: &[(&str, Trace)] = &[
         assert_eq!(place.files("d").len(), 0, "what was created was unlinked");
         Some(record)
     }),
+    ("dirs", |place| {
+        let command = "--meta create,stat,readdir --total-files 10 --threads 3";
+        let record = place.measure(&format!("own {command} --dirs own"));
+        let held = |dir: String| place.files(&dir).len();
+        let mut each = [0, 1, 2].map(|worker| held(format!("own/worker{worker}")));
+        each.sort_unstable();
+        assert_eq!((each, held("own".into())), ([3, 3, 4], 10));
+        assert_eq!(kind(&record, "create").count, 10);
+        assert_eq!(
+            kind(&record, "readdir").count,
+            3,
+            "each worker reads its own"
+        );
+        place.measure(&format!("shared {command} --dirs shared"));
+        assert_eq!(held("shared".into()), 10);
+        Some(record)
+    }),
+    ("payload", |place| {
+        let record = place.measure(
+            "d --meta create,stat,read --num-files 20 --payload 3901 --threads 2 --dirs shared",
+        );
+        for operation in ["create", "read"] {
+            let counted = kind(&record, operation);
+            assert_eq!(
+                (counted.count, counted.bytes),
+                (20, 20 * 3901),
+                "{operation}"
+            );
+        }
+        assert_eq!(kind(&record, "stat").bytes, 0);
+        let held: Vec<u8> = place.bytes("d/file.000007");
+        assert!(held.len() == 3901 && held.iter().any(|byte| *byte != held[0]));
+        // What somebody made longer or shorter meanwhile is what a later run meets.
+        fs::write(place.path("d/file.000007"), "short").unwrap();
+        let again = place.iopulse("d --meta read --num-files 20 --payload 3901");
+        assert_eq!(again.code, Some(1), "{}", again.complained);
+        Some(record)
+    }),
     ("preallocate", |place| {
         let command = "--file-size 4M --write-percent 100 --total-bytes 4k";
         place.measure(&format!("sparse {command}"));
@@ -538,7 +576,7 @@ static CASES: &[(&str, Trace)] = &[
         Some(record)
     }),
     ("wear-out", |place| {
-        let record = uneven(place, "");
+        let record = uneven(place, "200ms", "");
         let stonewall = record.stonewall.as_ref().expect("it came");
         assert!(stonewall.fewest < stonewall.most, "{stonewall:?}");
         assert!(
@@ -556,7 +594,7 @@ static CASES: &[(&str, Trace)] = &[
         Some(record)
     }),
     ("wear-out-limit", |place| {
-        let record = uneven(place, "--wear-out-limit 2ms");
+        let record = uneven(place, "2ms", "--wear-out-limit 2ms");
         let stonewall = record.stonewall.as_ref().expect("it came");
         assert!(stonewall.cut > 0, "{stonewall:?}");
         let ended = record.workers.iter().map(|worker| worker.operations);
@@ -856,8 +894,8 @@ fn sim(place: &Place, model: &str, options: &str) -> Record {
 }
 
 /// Workers of which chance makes some faster, until each has done what the fastest had.
-fn uneven(place: &Place, options: &str) -> Record {
-    let options = format!("--threads 4 --stonewall 200ms --wear-out {options}");
+fn uneven(place: &Place, stonewall: &str, options: &str) -> Record {
+    let options = format!("--threads 4 --stonewall {stonewall} --wear-out {options}");
     sim(place, "latency=1ms,jitter=exponential", &options)
 }
 
@@ -1120,6 +1158,49 @@ fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
     assert_eq!(of("all")[1..], ["-", "-", "100", "-", "0", "-"]);
     assert_ne!(of("create")[1], of("unlink")[1]);
     assert!(!text.contains("working_set"), "{text}");
+}
+
+#[test]
+fn what_follows_a_create_that_the_stonewall_ended_takes_the_files_that_there_are() {
+    let place = Place::new();
+    for (dirs, wear_out) in [("own", "--wear-out"), ("shared", "")] {
+        // More files than any machine makes in this time.
+        let record = place.measure(&format!(
+            "{dirs} --meta create,stat,read,unlink --total-files 200000 --payload 16 --dirs {dirs} --threads 2 --stonewall 20ms {wear_out}"
+        ));
+        let stonewall = record.stonewall.as_ref().expect("it came");
+        let created = kind(&record, "create").count;
+        assert!(
+            (stonewall.operations..200_000).contains(&created),
+            "{created}: {stonewall:?}"
+        );
+        if !wear_out.is_empty() && stonewall.cut == 0 {
+            assert_eq!(created, 2 * stonewall.most, "{stonewall:?}");
+        }
+        for follows in ["stat", "read", "unlink"] {
+            assert_eq!(kind(&record, follows).count, created, "{follows}");
+        }
+        assert_eq!(place.files(dirs).len(), 0, "what was created was unlinked");
+    }
+}
+
+#[test]
+fn blocks_by_turns_say_which_bytes_are_none() {
+    let place = Place::new();
+    let command = "--file-distribution interleaved --block-size 47008 --write-percent 100 --duration 0s --threads 2";
+    let tail = |record: &Record| {
+        let said = record.notices.iter();
+        said.filter(|notice| notice.contains("less than a block"))
+            .count()
+    };
+    assert_eq!(
+        tail(&place.measure(&format!("f --file-size 1M {command}"))),
+        1
+    );
+    assert_eq!(
+        tail(&place.measure(&format!("g --file-size 470080 {command}"))),
+        0
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::error::RunError;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use workload::{EngineTarget, FileSharing, Files, SpecError, Workload};
+use workload::{Directories, EngineTarget, Files, SpecError, Workload};
 
 /// One file or device of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn shape(workload: &Workload) -> Shape {
 /// # Errors
 /// Counts that contradict each other, or a manifest that cannot be read.
 pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
-    let owners: Vec<Option<u32>> = if workload.files.sharing == FileSharing::PerWorker {
+    let owners: Vec<Option<u32>> = if workload.files.are_owned() {
         (0..workload.threads).map(Some).collect()
     } else {
         vec![None]
@@ -71,18 +71,35 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
                     owner,
                 }),
                 Shape::Tree => {
-                    let root = number.map_or_else(
-                        || target.clone(),
-                        |worker| target.join(format!("worker{worker}")),
-                    );
+                    let root =
+                        number.map_or_else(|| target.clone(), |number| worker_root(target, number));
                     out.dirs.push(target.clone());
-                    tree(&root, &workload.files, owner, &mut out)?;
+                    tree(&root, &own_files(workload, owner), owner, &mut out)?;
                 }
             }
         }
     }
     out.dirs.dedup();
     Ok(out)
+}
+
+/// The directory below a target that is the worker's with this number in the group.
+pub(crate) fn worker_root(target: &Path, number: u32) -> PathBuf {
+    target.join(format!("worker{number}"))
+}
+
+/// The options of one tree: where workers have directories of their own, the files over all
+/// directories are those of all workers together.
+fn own_files(workload: &Workload, owner: Option<u32>) -> Files {
+    let mut files = workload.files.clone();
+    if let (Some(Directories::Own), Some(worker)) = (files.dirs, owner) {
+        let part = |total| workload.seats().part(total, worker);
+        files.total_files = files
+            .total_files
+            .map(part)
+            .map(|part| part.end - part.start);
+    }
+    files
 }
 
 /// The name of the own file of the worker with this number in the group: `NAME.workerN`, or the name with the number in the place of its

@@ -7,10 +7,12 @@ mod fill_plan;
 mod foreign;
 mod lineage;
 mod manifest_file;
+mod names;
 mod opening;
 mod ready;
 mod seal;
 mod space;
+mod tail;
 mod undo;
 
 pub(crate) use among::Among;
@@ -113,16 +115,13 @@ pub(crate) fn prepare_among(
     progress: Progress<'_>,
 ) -> Result<Prepared, RunError> {
     let workload = &resolved.effective;
+    if !workload.files.meta.is_empty() {
+        return names::prepare(among, resolved);
+    }
     let mut out = Prepared {
         fresh_run: among.fresh_run(),
         ..Prepared::default()
     };
-    if !workload.files.meta.is_empty() {
-        among.meet()?;
-        out.undo.make_dirs(&resolved.layout.dirs)?;
-        among.meet()?;
-        return Ok(out);
-    }
     let _others_wait = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let finds_made = |file: &FileSpec| file.owner.is_none() && among.finds_made();
     let own = plans(resolved, |file| !finds_made(file))?;
@@ -138,6 +137,7 @@ pub(crate) fn prepare_among(
         out.make(made, &found.effective, clock_ns, progress)?;
         out.notices = notices;
     }
+    out.notices.extend(tail::notices(workload, &out.files));
     out.residency_before = settle_cache(workload, &mut out)?;
     if let Some(place) = &workload.files.export_layout_manifest {
         let files: Vec<(PathBuf, u64)> = out
@@ -165,7 +165,7 @@ pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
         let plans = plans(resolved, |_| true)?;
         Ok(plans.iter().map(FilePlan::bytes_to_write).sum())
     } else {
-        Ok(0)
+        names::check(resolved).map(|()| 0)
     }
 }
 

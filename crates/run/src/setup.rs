@@ -2,6 +2,7 @@
 
 mod checks;
 mod groups;
+mod names;
 mod order;
 
 use crate::access::{Random, Space};
@@ -19,6 +20,7 @@ use crate::stonewall::StonewallMeeting;
 use crate::verify::{BlockState, Expected, Rewrites};
 use engine::Op;
 use groups::{groups, owned};
+use names::Names;
 use order::{Seat, order};
 use record::LiveCounters;
 use std::path::PathBuf;
@@ -37,7 +39,7 @@ pub(crate) struct Shared {
     /// Where workers wait for each other between kinds of operations that follow each other.
     meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
-    names: (Vec<PathBuf>, Vec<PathBuf>),
+    names: Names,
     /// The workers here among those of all ranks.
     seats: Seats,
     /// Whether every worker has files of its own.
@@ -113,15 +115,7 @@ impl Shared {
             groups,
             stonewall: StonewallMeeting::of(workload),
             meeting: Meeting::new(workload.threads),
-            names: (
-                resolved
-                    .layout
-                    .files
-                    .iter()
-                    .map(|file| file.path.clone())
-                    .collect(),
-                resolved.layout.dirs.clone(),
-            ),
+            names: Names::of(resolved),
             seats: workload.seats(),
             is_owned,
         }))
@@ -139,14 +133,9 @@ impl Shared {
     /// Paths of a worker's metadata operations: its share of the files, then its share of the
     /// directories; and how many are files.
     pub(crate) fn names(&self, worker: u32) -> (Vec<PathBuf>, u32) {
-        let part = |paths: &[PathBuf]| {
-            let share = self.seats.part(paths.len() as u64, worker);
-            paths[units::lossless::to_usize(share.start)..units::lossless::to_usize(share.end)]
-                .to_vec()
-        };
-        let mut out = part(&self.names.0);
+        let mut out = self.names.files(worker);
         let files = u32::try_from(out.len()).unwrap_or(u32::MAX);
-        out.extend(part(&self.names.1));
+        out.extend(self.names.dirs(worker));
         (out, files)
     }
 
@@ -204,7 +193,8 @@ impl Shared {
         let source = self.data_source(worker);
         let steps = || Steps::new(Arc::clone(&self.meeting));
         if !self.workload.files.meta.is_empty() {
-            return source.scripted(self.script(worker), steps());
+            let payload = self.workload.files.payload.unwrap_or_default();
+            return source.scripted(self.script(worker), payload, steps());
         }
         if !self.workload.reads_back() {
             return source;
@@ -350,6 +340,7 @@ pub(crate) fn script(meta: &[MetaOp]) -> Vec<Op> {
         MetaOp::Create => Op::Create,
         MetaOp::Stat => Op::Stat,
         MetaOp::Open => Op::Open,
+        MetaOp::Read => Op::Read,
         MetaOp::Readdir => Op::Readdir,
         MetaOp::Rename => Op::Rename,
         MetaOp::Unlink => Op::Unlink,

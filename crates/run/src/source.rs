@@ -7,6 +7,7 @@ use crate::steps::{Between, KindTime, Steps, WritePasses};
 use engine::Op;
 use script::Script;
 use std::ops::Range;
+use units::Bytes;
 
 /// An operation before it has a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,10 +141,16 @@ impl Source {
     }
 
     /// Metadata operations instead of reads and writes: each kind on each path of its range, in a
-    /// step of its own.
-    pub(crate) fn scripted(mut self, kinds: Vec<(Op, Range<u32>)>, steps: Steps) -> Self {
+    /// step of its own. A created file and one that is read have `payload` bytes.
+    pub(crate) fn scripted(
+        mut self,
+        kinds: Vec<(Op, Range<u32>)>,
+        payload: Bytes,
+        steps: Steps,
+    ) -> Self {
         self.script = Some(Script {
             kinds,
+            payload: u32::try_from(payload.0).unwrap_or(u32::MAX),
             now: None,
             steps,
         });
@@ -546,11 +553,14 @@ mod tests {
             (Op::Rename, 0..0),
             (Op::Unlink, 0..2),
         ];
-        let mut source =
-            Source::new(plan(true, false)).scripted(script, Steps::new(Meeting::new(1)));
+        let mut source = Source::new(plan(true, false)).scripted(
+            script,
+            Bytes(3901),
+            Steps::new(Meeting::new(1)),
+        );
         let mut drawn = Vec::new();
         for now in 0.. {
-            drawn.extend(std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file)));
+            drawn.extend(std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file, d.len)));
             assert_eq!(
                 source.between(now, false),
                 Between::NotYet,
@@ -563,11 +573,11 @@ mod tests {
         assert_eq!(
             drawn,
             [
-                (Op::Create, 0),
-                (Op::Create, 1),
-                (Op::Readdir, 2),
-                (Op::Unlink, 0),
-                (Op::Unlink, 1)
+                (Op::Create, 0, 3901),
+                (Op::Create, 1, 3901),
+                (Op::Readdir, 2, 0),
+                (Op::Unlink, 0, 0),
+                (Op::Unlink, 1, 0)
             ]
         );
         let times: Vec<(Op, u64)> = source

@@ -79,18 +79,23 @@ impl WorkerTask {
         let depth = workload.queue_depth;
         let block = units::lossless::to_usize(workload.blocks.largest().0);
         if !workload.files.meta.is_empty() {
-            let (paths, _) = self.shared.names(self.index);
-            return self.measure(
-                MetaEngine::new(paths, workload.files.size.map_or(0, |size| size.0))?,
-                |_| None,
-                ready,
-            );
+            return self.measure(self.names_engine()?, |_| None, ready);
         }
         let setup = self.engine_setup(depth, block)?;
         if workload.engine.has(EngineFeature::VirtualTime) {
             return self.simulate(depth, block, ready);
         }
         workload::engines!(on_engine { self setup ready })
+    }
+
+    /// The engine of metadata operations on the worker's names.
+    fn names_engine(&self) -> Result<MetaEngine, RunError> {
+        let files = &self.shared.workload.files;
+        let (paths, _) = self.shared.names(self.index);
+        let bytes = |size: Option<units::Bytes>| size.map_or(0, |size| size.0);
+        let mut payload = vec![0; units::lossless::to_usize(bytes(files.payload))];
+        self.shared.filler(self.index)?.fill_fresh(&mut payload);
+        Ok(MetaEngine::new(paths, bytes(files.size), payload)?)
     }
 
     /// What its engine begins with.

@@ -26,8 +26,8 @@ pub use share::{ByTurns, Rank, Seats, part, share};
 pub use stonewall::Stonewall;
 pub use workload::kinds;
 pub use workload::{
-    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, Fadvise,
-    FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace,
-    Placement, Regions, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern, VerifyWhen, Workload,
-    Writing,
+    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Directories, Distribution,
+    Durability, Fadvise, FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise,
+    MetaOp, OpenFlags, Pace, Placement, Regions, Ring, Stop, Think, ThinkMode, Verify,
+    VerifyPattern, VerifyWhen, Workload, Writing,
 };

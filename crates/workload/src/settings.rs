@@ -8,8 +8,10 @@ use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod heading;
+mod manner;
 mod parse;
 pub use heading::Heading;
+pub use manner::{OF_THE_CALL, repeats};
 use parse::{block_sizes, number, show_blocks, switch, words_list};
 pub use units::nearest;
 
@@ -233,9 +235,25 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "meta",
         Some("OPS"),
-        "Measure metadata operations on the files, in this order: create,stat,open,readdir,rename,unlink",
+        "Measure metadata operations on the files, in this order: create,stat,open,read,readdir,rename,unlink",
         |w, k, t| w.files.meta = words_list(k, t, MetaOp::parse)?,
         |w| parse::show_words(&w.files.meta, |op| op.word())
+    ),
+    row!(
+        Target,
+        "dirs",
+        Some("WHOSE"),
+        "Directories of --meta: own: each worker's files lie below worker0, worker1, …; shared: every worker has files in each directory. Default: consecutive files are one worker's",
+        |w, k, t| w.files.dirs = Some(Directories::parse(k, t)?),
+        |w| w.files.dirs.map(|whose| whose.word().to_owned())
+    ),
+    row!(
+        Target,
+        "payload",
+        Some("SIZE"),
+        "Bytes that each create of --meta writes and each read of it reads, as a part of the operation. Default: files hold no data",
+        |w, k, t| w.files.payload = Some(quantity(k, Bytes::parse(t))?),
+        |w| w.files.payload.map(|bytes| bytes.exact())
     ),
     row!(Target, "preallocate", switch "Reserve the blocks of each file before the run (fallocate)", |w| w.files.fill.preallocate),
     row!(
@@ -673,25 +691,6 @@ pub static SETTINGS: &[Setting] = &[
     row!(Observation, "worker-series", switch "Keep the operations and the series of each worker apart in the record, too", |w| w.worker_series),
 ];
 
-/// Options that belong to the call and not to the workload: they are permitted beside a job that
-/// another format describes.
-pub const OF_THE_CALL: &[&str] = &[
-    "no-refill",
-    "allow-destroy",
-    "seed",
-    "affinity",
-    "export-layout-manifest",
-    "heatmap",
-    "heatmap-buckets",
-    "worker-series",
-];
-
-/// Whether an option can be given several times, each time adding to what it holds.
-#[must_use]
-pub fn repeats(key: &str) -> bool {
-    key == "allow-destroy"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -702,6 +701,7 @@ mod tests {
             "file-distribution" => "partitioned",
             "worker-regions" => "1m/4m",
             "meta" => "create,stat",
+            "dirs" => "own",
             "refill-pattern" | "write-pattern" => "ones",
             "block-size" => "8k",
             "distribution" => "zipf",

@@ -84,14 +84,27 @@ words!(
 );
 words!(Fadvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", NoReuse = "noreuse" });
 words!(Madvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", HugePage = "hugepage", NoHugePage = "nohugepage" });
-words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Readdir = "readdir", Rename = "rename", Unlink = "unlink" });
+words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Read = "read", Readdir = "readdir", Rename = "rename", Unlink = "unlink" });
+words!(
+    /// Whose directories hold the files of metadata operations.
+    Directories {
+        /// Each worker has directories of its own, and its files in them.
+        Own = "own",
+        /// Each worker has files in all directories: file i is that of worker i modulo their number.
+        Shared = "shared",
+    }
+);
 
 /// Every kind of operation that a run counts.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
-    ["read", "write", "fsync", "fdatasync"]
-        .into_iter()
-        .chain(MetaOp::WORDS.iter().copied())
+    ["read", "write", "fsync", "fdatasync"].into_iter().chain(
+        MetaOp::WORDS
+            .iter()
+            .copied()
+            .filter(|word| *word != MetaOp::Read.word()),
+    )
 }
+
 /// Block sizes with integer weights; one entry unless `4k/60:64k/40` was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSizes(pub Vec<(Bytes, u32)>);
@@ -197,6 +210,18 @@ pub struct Files {
     /// The foreign targets that may be overwritten.
     pub allow_destroy: Vec<PathBuf>,
     pub meta: Vec<MetaOp>,
+    /// `None`: the list of all files is cut into consecutive parts.
+    pub dirs: Option<Directories>,
+    /// Bytes that each `create` of `meta` writes, and each `read` reads; `None`: files hold no data.
+    pub payload: Option<Bytes>,
+}
+
+impl Files {
+    /// Whether every worker has files of its own, in directories or under names of its own.
+    #[must_use]
+    pub fn are_owned(&self) -> bool {
+        self.sharing == FileSharing::PerWorker || self.dirs == Some(Directories::Own)
+    }
 }
 
 /// Where each worker works in a file: regions of one length that begin at even distances, and may

@@ -60,7 +60,11 @@ pub(super) fn write(page: &mut Page, record: &Record) {
 fn what(record: &Record) -> String {
     let effective = Effective::of(record);
     if let Some(meta) = effective.text("meta").filter(|words| !words.is_empty()) {
-        return format!("{} of files", meta.replace(',', ", "));
+        let payload = effective
+            .text("payload")
+            .and_then(|text| Bytes::parse(text).ok());
+        let payload = payload.map_or_else(String::new, |bytes| format!(" of {bytes}"));
+        return format!("{} of files{payload}", meta.replace(',', ", "));
     }
     let order = match (effective.is_on("random"), effective.text("distribution")) {
         (false, _) => "sequential".to_owned(),

@@ -27,13 +27,21 @@ pub(super) fn new_bytes(workload: &Workload, fill: FillPlan, bytes: u64, on_disk
 /// Refuses what would end with a full disk. A file system that does not say what is free is
 /// believed to have enough.
 pub(super) fn check_space(plans: &[FilePlan]) -> Result<(), RunError> {
-    let mut wanted: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
-    for plan in plans
+    let grow = plans
         .iter()
-        .filter(|plan| !plan.is_device && plan.new_bytes > 0)
-    {
-        let place = plan
-            .path
+        .filter(|plan| !plan.is_device && plan.new_bytes > 0);
+    let new = grow.map(|plan| (plan.path.as_path(), plan.new_bytes));
+    check_room(new, "--file-size")
+}
+
+/// The same of paths and the bytes that they will need; `smaller` is what to lower.
+pub(super) fn check_room<'a>(
+    new: impl Iterator<Item = (&'a Path, u64)>,
+    smaller: &str,
+) -> Result<(), RunError> {
+    let mut wanted: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
+    for (path, bytes) in new {
+        let place = path
             .ancestors()
             .find(|place| place.exists())
             .filter(|place| !place.as_os_str().is_empty());
@@ -42,13 +50,13 @@ pub(super) fn check_space(plans: &[FilePlan]) -> Result<(), RunError> {
             continue;
         };
         let sum = wanted.entry(facts.dev()).or_insert((place, 0));
-        sum.1 = sum.1.saturating_add(plan.new_bytes);
+        sum.1 = sum.1.saturating_add(bytes);
     }
     for (place, new) in wanted.into_values() {
         let free = sys::free_bytes(place).ok().flatten().unwrap_or(u64::MAX);
         if new > free {
             return Err(RunError::Unsuitable(format!(
-                "{} more would be written, and {} are free where {} lies; free space, or give a smaller --file-size",
+                "{} more would be written, and {} are free where {} lies; free space, or give a smaller {smaller}",
                 Bytes(new),
                 Bytes(free),
                 place.display()

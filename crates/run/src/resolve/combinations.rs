@@ -1,13 +1,15 @@
 //! Options that contradict each other, or that would do nothing: refused, never ignored.
 
 mod ends;
+mod names;
 
 use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
 use ends::ends;
+use names::names;
 use workload::{
-    Arrival, DataPattern, Distribution, EngineFeature, EngineTarget, FileSharing, LockMode, MetaOp,
+    Arrival, DataPattern, Distribution, EngineFeature, EngineTarget, FileSharing, LockMode,
     SpecError, ThinkMode, VerifyPattern, VerifyWhen, Workload,
 };
 
@@ -62,22 +64,7 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
     if asked.files.fill.truncate && sizes.is_none() {
         return conflict("--truncate-to-size needs --file-size");
     }
-    for (place, op) in asked.files.meta.iter().enumerate() {
-        if matches!(op, MetaOp::Rename | MetaOp::Unlink)
-            && !asked.files.meta[..place].contains(&MetaOp::Create)
-        {
-            return conflict(format!(
-                "--meta {} acts only on files that the same run created; put create before it",
-                op.word()
-            ));
-        }
-    }
-    if !asked.files.meta.is_empty() && (asked.queue_depth > 1 || asked.verify.on || asked.heat.on) {
-        return conflict(
-            "--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap",
-        );
-    }
-    Ok(())
+    names(asked)
 }
 
 /// Regions are blocks of one shared file, and the whole file need not be among them.

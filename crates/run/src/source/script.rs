@@ -12,6 +12,8 @@ pub(super) struct Script {
     pub(super) kinds: Vec<(Op, Range<u32>)>,
     /// What is left of the present step.
     pub(super) now: Option<(Op, Range<u32>)>,
+    /// Bytes that a file is created with.
+    pub(super) payload: u32,
     pub(super) steps: Steps,
 }
 
@@ -35,7 +37,17 @@ impl Script {
             op: *op,
             file,
             offset: 0,
-            len: 0,
+            len: match *op {
+                Op::Create | Op::Read => self.payload,
+                Op::Write
+                | Op::Fsync
+                | Op::Fdatasync
+                | Op::Stat
+                | Op::Open
+                | Op::Readdir
+                | Op::Rename
+                | Op::Unlink => 0,
+            },
         })
     }
 

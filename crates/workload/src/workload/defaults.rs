@@ -82,6 +82,8 @@ impl Default for Files {
             worker_placeholder: None,
             allow_destroy: Vec::new(),
             meta: Vec::new(),
+            dirs: None,
+            payload: None,
         }
     }
 }

@@ -50,6 +50,11 @@ fn stonewall(asked: &Workload) -> Result<(), RunError> {
     if at.0 == 0 || wear_out_limit.is_some_and(|limit| limit.0 == 0) {
         return conflict("--stonewall and --wear-out-limit are times above zero, such as 30s");
     }
+    if let Some(limit) = wear_out_limit.filter(|limit| limit.0 < at.0) {
+        return conflict(format!(
+            "--wear-out-limit {limit} is shorter than --stonewall {at}: a worker half as fast as the fastest needs as long again; give {at} or more, or drop it for ten times that"
+        ));
+    }
     if asked.stop.duration.is_some_and(|duration| duration.0 > 0) {
         return conflict("--duration and --stonewall both end the run by time; give one of them");
     }

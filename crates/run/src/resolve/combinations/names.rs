@@ -1,0 +1,147 @@
+//! Metadata operations: what must stand before them, and what concerns them alone.
+
+use super::conflict;
+use crate::error::RunError;
+use units::Bytes;
+use workload::{FileSharing, MetaOp, Workload};
+
+/// A worker holds what it writes, and as much for what it reads.
+const LARGEST_PAYLOAD: Bytes = Bytes(64 << 20);
+
+pub(super) fn names(asked: &Workload) -> Result<(), RunError> {
+    let files = &asked.files;
+    for (place, op) in files.meta.iter().enumerate() {
+        if matches!(op, MetaOp::Rename | MetaOp::Unlink)
+            && !files.meta[..place].contains(&MetaOp::Create)
+        {
+            return conflict(format!(
+                "--meta {} acts only on files that the same run created; put create before it",
+                op.word()
+            ));
+        }
+    }
+    if !files.meta.is_empty() && (asked.queue_depth > 1 || asked.verify.on || asked.heat.on) {
+        return conflict(
+            "--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap",
+        );
+    }
+    directories(asked)?;
+    payload(asked)
+}
+
+fn directories(asked: &Workload) -> Result<(), RunError> {
+    let Some(whose) = asked.files.dirs else {
+        return Ok(());
+    };
+    if asked.files.meta.is_empty() {
+        return conflict(format!(
+            "--dirs {} says whose the directories of --meta are; add --meta, or give workers files of their own by --file-distribution per-worker",
+            whose.word()
+        ));
+    }
+    if asked.files.sharing != FileSharing::Shared {
+        return conflict(format!(
+            "--dirs {} and --file-distribution {} both say which files are a worker's; give one of them",
+            whose.word(),
+            asked.files.sharing.word()
+        ));
+    }
+    Ok(())
+}
+
+fn payload(asked: &Workload) -> Result<(), RunError> {
+    let files = &asked.files;
+    let has = |op| files.meta.contains(&op);
+    let Some(payload) = files.payload else {
+        return if has(MetaOp::Read) {
+            conflict("--meta read reads what --payload SIZE says; add that")
+        } else {
+            Ok(())
+        };
+    };
+    if !has(MetaOp::Create) && !has(MetaOp::Read) {
+        return conflict("--payload is what --meta create writes and --meta read reads; add one");
+    }
+    if payload.0 == 0 || payload.0 > LARGEST_PAYLOAD.0 {
+        return conflict(format!(
+            "--payload is from 1 byte to {LARGEST_PAYLOAD}; without it files hold no data, and larger files are written without --meta"
+        ));
+    }
+    if files.size.is_some() {
+        return conflict(
+            "--file-size makes files of --meta that hold no data, and --payload says what they hold; give one of them",
+        );
+    }
+    if asked.stop.total_bytes.is_some() {
+        return conflict(
+            "--total-bytes ends reads and writes, and --meta does every operation on all of its files; drop it",
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(settings: &[(&str, &str)]) -> Option<String> {
+        let mut asked = Workload::default();
+        for (key, value) in settings {
+            workload::settings::apply(&mut asked, key, value).unwrap();
+        }
+        names(&asked).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_would_do_nothing_or_contradicts_itself_is_refused_by_name() {
+        let cases: [(&[(&str, &str)], &str); 8] = [
+            (&[("dirs", "own")], "add --meta, or"),
+            (
+                &[
+                    ("dirs", "own"),
+                    ("meta", "create"),
+                    ("file-distribution", "per-worker"),
+                ],
+                "give one of them",
+            ),
+            (&[("meta", "create,read")], "add that"),
+            (&[("meta", "stat"), ("payload", "1k")], "add one"),
+            (
+                &[("meta", "create"), ("payload", "0")],
+                "from 1 byte to 64 MiB",
+            ),
+            (
+                &[("meta", "create"), ("payload", "65M")],
+                "from 1 byte to 64 MiB",
+            ),
+            (
+                &[("meta", "create"), ("payload", "1k"), ("file-size", "4k")],
+                "--file-size makes files",
+            ),
+            (
+                &[("meta", "create"), ("payload", "1k"), ("total-bytes", "4k")],
+                "--total-bytes ends",
+            ),
+        ];
+        for (settings, part) in cases {
+            let said = refusal(settings).unwrap_or_default();
+            assert!(said.contains(part), "{settings:?}: {said}");
+        }
+        let good: [&[(&str, &str)]; 3] = [
+            &[
+                ("meta", "create,read,unlink"),
+                ("payload", "3901"),
+                ("dirs", "shared"),
+            ],
+            &[("meta", "read"), ("payload", "3901")],
+            &[
+                ("meta", "create,stat"),
+                ("dirs", "own"),
+                ("file-size", "4k"),
+            ],
+        ];
+        for settings in good {
+            assert_eq!(refusal(settings), None, "{settings:?}");
+        }
+    }
+}
