@@ -20,6 +20,7 @@ mod setup;
 mod sim;
 mod synchronous;
 mod uring;
+mod walk;
 
 pub use arena::Arena;
 pub use blocking::{Blocking, BlockingEngine};
@@ -33,6 +34,7 @@ pub use setup::{EngineSetup, OpenEngine};
 pub use sim::{SimEngine, SimModel};
 pub use synchronous::SyncEngine;
 pub use uring::{Polling, RingOptions, UringEngine};
+pub use walk::{Walk, WalkStage, Wanted};
 
 /// Index of a buffer and of the operation that occupies it.
 pub type Slot = u32;
@@ -54,11 +56,13 @@ pub enum Op {
     Readdir,
     Rename,
     Unlink,
+    /// Reads one directory of a walk, and asks about its entries.
+    Walk,
 }
 
 impl Op {
     /// Every operation, in the order of its discriminant.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Read,
         Self::Write,
         Self::Fsync,
@@ -69,6 +73,7 @@ impl Op {
         Self::Readdir,
         Self::Rename,
         Self::Unlink,
+        Self::Walk,
     ];
 
     /// The name in records and reports.
@@ -85,6 +90,7 @@ impl Op {
             Self::Readdir => "readdir",
             Self::Rename => "rename",
             Self::Unlink => "unlink",
+            Self::Walk => "walk",
         }
     }
 

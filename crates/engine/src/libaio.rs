@@ -56,7 +56,13 @@ impl Engine for LibaioEngine {
                 Op::Write => sys::aio::PWRITE,
                 Op::Fsync => sys::aio::FSYNC,
                 Op::Fdatasync => sys::aio::FDSYNC,
-                Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                Op::Create
+                | Op::Stat
+                | Op::Open
+                | Op::Readdir
+                | Op::Rename
+                | Op::Unlink
+                | Op::Walk => {
                     unreachable!("metadata operations go to MetaEngine")
                 }
             };

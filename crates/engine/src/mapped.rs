@@ -57,7 +57,7 @@ impl Blocking for MapCopies {
             Op::Read => map.read(request.offset, &mut self.arena.buffer(request.slot)[..len]),
             Op::Write => map.write(request.offset, &self.arena.buffer(request.slot)[..len]),
             Op::Fsync | Op::Fdatasync => map.flush(),
-            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink | Op::Walk => {
                 unreachable!("metadata operations go to MetaEngine")
             }
         }

@@ -8,13 +8,14 @@
 //! Bytes that an operation carries are a part of it: `create` opens, writes and closes, `read`
 //! opens, reads and closes.
 
-use crate::{Blocking, BlockingEngine, EngineError, Op, Request, Slot};
+use crate::{Blocking, BlockingEngine, EngineError, Op, Request, Slot, Walk};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A place in the list of paths and the name under which its file is found.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ pub struct NameCalls {
     payload: Vec<u8>,
     /// What was read.
     found: Vec<u8>,
+    walk: Option<Arc<Walk>>,
 }
 
 pub type MetaEngine = BlockingEngine<NameCalls>;
@@ -81,14 +83,31 @@ impl MetaEngine {
             file_bytes,
             found: vec![0; payload.len()],
             payload,
+            walk: None,
         };
         Ok(Self::over(calls, 1))
+    }
+
+    /// The same with a walk in which it takes part.
+    #[must_use]
+    pub fn walking(mut self, walk: Option<Arc<Walk>>) -> Self {
+        self.calls.walk = walk;
+        self
     }
 }
 
 impl NameCalls {
     /// The bytes that a read found, 0 for every other operation.
     fn perform(&mut self, request: &Request) -> io::Result<usize> {
+        let unknown = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+        if request.op == Op::Walk {
+            return self
+                .walk
+                .as_ref()
+                .ok_or_else(unknown)?
+                .read_next()
+                .map(|()| 0);
+        }
         let entry = &mut self.entries[request.file as usize];
         match request.op {
             Op::Read => return read(entry, &mut self.found),
@@ -98,9 +117,7 @@ impl NameCalls {
             Op::Readdir => fs::read_dir(entry.current())?.try_for_each(|found| found.map(drop)),
             Op::Rename => rename(entry),
             Op::Unlink => unlink(entry),
-            Op::Write | Op::Fsync | Op::Fdatasync => {
-                Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
-            }
+            Op::Write | Op::Fsync | Op::Fdatasync | Op::Walk => Err(unknown()),
         }?;
         Ok(0)
     }

@@ -176,7 +176,7 @@ impl NbdEngine {
             Op::Read if !inside => Some(libc::EINVAL),
             Op::Write if !inside => Some(libc::ENOSPC),
             Op::Fsync | Op::Fdatasync if !self.can_flush() => Some(libc::EOPNOTSUPP),
-            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink | Op::Walk => {
                 Some(libc::EOPNOTSUPP)
             }
             Op::Read | Op::Write | Op::Fsync | Op::Fdatasync => None,

@@ -49,7 +49,13 @@ impl Blocking for FileCalls {
                 Op::Write => sys::pwrite(fd, address, len, request.offset),
                 Op::Fsync => sys::fsync(fd),
                 Op::Fdatasync => sys::fdatasync(fd),
-                Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                Op::Create
+                | Op::Stat
+                | Op::Open
+                | Op::Readdir
+                | Op::Rename
+                | Op::Unlink
+                | Op::Walk => {
                     unreachable!("metadata operations are the metadata engine's")
                 }
             }

@@ -142,7 +142,7 @@ impl UringEngine {
                     opcode::Fsync::new(Fd(self.fds[file])).flags(flags).build()
                 }
             }
-            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink | Op::Walk => {
                 unreachable!("metadata operations go to MetaEngine")
             }
         };

@@ -197,6 +197,31 @@ static CASES: &[(&str, Trace)] = &[
         assert_eq!(again.code, Some(1), "{}", again.complained);
         Some(record)
     }),
+    ("where", |place| {
+        for dir in ["a/b", "a/c"] {
+            fs::create_dir_all(place.path("tree").join(dir)).unwrap();
+        }
+        for (name, content) in [
+            ("a/b/x01", "four"),
+            ("a/c/01", "four"),
+            ("a/c/02", "four"),
+            ("01", "longer"),
+        ] {
+            place.write(&format!("tree/{name}"), content.as_bytes());
+        }
+        let count = |options: &str| {
+            let record = place.measure(&format!("tree --meta walk --threads 3 {options}"));
+            let walk = record.walk.expect("there is a walk");
+            assert_eq!(kind(&record, "walk").count, 4, "a directory each");
+            (record, (walk.entries, walk.matched))
+        };
+        assert_eq!(count("").1, (7, 4));
+        assert_eq!(count("--where name=*01*").1, (7, 3));
+        let (record, found) = count("--where name=*01*,size=4");
+        assert_eq!(found, (7, 2));
+        assert_eq!(place.files("tree").len(), 4, "nothing is made or removed");
+        Some(record)
+    }),
     ("preallocate", |place| {
         let command = "--file-size 4M --write-percent 100 --total-bytes 4k";
         place.measure(&format!("sparse {command}"));

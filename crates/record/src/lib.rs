@@ -33,6 +33,7 @@ mod summary;
 mod superseded;
 mod threshold;
 mod trial;
+mod walk;
 
 pub use accounts::{WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
@@ -74,6 +75,7 @@ pub use summary::{LatencyRange, Source, Summary};
 pub use superseded::{Superseded, superseded};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, SlotPlace, Stopping, Trial, UnsaidPlace};
+pub use walk::WalkAccount;
 
 /// Whether a field says no more than its absence.
 fn is_unset<T: Default + PartialEq>(value: &T) -> bool {

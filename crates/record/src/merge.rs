@@ -13,7 +13,7 @@ mod series;
 use crate::{
     Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Measurements,
     Outcome, PaceAccount, Record, Residency, StonewallAccount, ThresholdResult, Verification,
-    WorkerAccount,
+    WalkAccount, WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
@@ -213,6 +213,7 @@ impl Record {
             other.stonewall,
             StonewallAccount::merge,
         );
+        both(&mut self.walk, other.walk, WalkAccount::merge);
         both(&mut self.load, other.load, LoadAccount::merge);
         both(&mut self.group, other.group, GroupAccount::merge);
         self.differences.extend(other.differences);

@@ -3,7 +3,7 @@
 
 use crate::{
     GroupAccount, Histogram, HostAccount, LoadAccount, Measurements, Source, Span,
-    StonewallAccount, Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
+    StonewallAccount, Stoppage, Summary, ThresholdResult, Trial, WalkAccount, WorkerAccount,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ pub struct Record {
     /// What had been done when the time of work that had no end by itself was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stonewall: Option<StonewallAccount>,
+    /// What a walk over directories saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk: Option<WalkAccount>,
     /// What was counted before the measured time.
     pub warmup: Measurements,
     /// Length of one interval of the series.

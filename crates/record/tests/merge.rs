@@ -9,7 +9,7 @@ use record::{
     Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA,
     SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
     Stoppage, TargetFact, TargetReach, ThresholdResult, Trial, Verification, VerificationFailure,
-    WorkerAccount, WorkerMeasured,
+    WalkAccount, WorkerAccount, WorkerMeasured,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -385,6 +385,10 @@ fn part(id: &str) -> Record {
             reason: "missing".into(),
         }),
         stonewall: Some(stonewall()),
+        walk: Some(WalkAccount {
+            entries: 8,
+            matched: 9,
+        }),
         stops: vec![Stoppage {
             start_ns: 1,
             end_ns: 2,

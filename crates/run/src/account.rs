@@ -15,7 +15,7 @@ use host::Measured;
 pub(crate) use pace::pace;
 use record::{
     Coverage, LockAccount, LoopAccount, Record, Residency, Span, StonewallAccount, Verification,
-    VerificationFailure, WorkerAccount, WorkerMeasured,
+    VerificationFailure, WalkAccount, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
@@ -67,6 +67,7 @@ impl Ended<'_> {
             pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),
             spans: self.spans(),
             stonewall: self.stonewall(),
+            walk: self.walk(),
             interval_ns: self.measured.interval_ns,
             workers,
             loops,
@@ -136,6 +137,11 @@ impl Ended<'_> {
             .into_iter()
             .map(|time| (time.op.name().to_owned(), span(time)))
             .collect()
+    }
+
+    fn walk(&self) -> Option<WalkAccount> {
+        let (entries, matched) = self.shared.walk.as_ref()?.counts();
+        Some(WalkAccount { entries, matched })
     }
 
     /// Of several kinds that follow each other, the first is the one that it ends.

@@ -30,6 +30,7 @@ mod stonewall;
 mod tally;
 mod thread;
 mod verify;
+mod walk;
 mod worker;
 
 pub use calibrate::calibrate;

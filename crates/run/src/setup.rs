@@ -14,11 +14,12 @@ use crate::pace::{Pace, Spacing, Tempo, ThinkTime};
 use crate::prepare::{Prepared, data_fill, use_of};
 use crate::resolve::Resolved;
 use crate::safety::Referent;
-use crate::source::{FlushEvery, Source, SourcePlan};
+use crate::source::{FlushEvery, Script, Source, SourcePlan};
 use crate::steps::{Meeting, Steps};
 use crate::stonewall::StonewallMeeting;
 use crate::verify::{BlockState, Expected, Rewrites};
-use engine::Op;
+use crate::walk::walk;
+use engine::{Op, Walk};
 use groups::{groups, owned};
 use names::Names;
 use order::{Seat, order};
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
     names: Names,
+    pub(crate) walk: Option<Arc<Walk>>,
     /// The workers here among those of all ranks.
     seats: Seats,
     /// Whether every worker has files of its own.
@@ -94,7 +96,9 @@ impl Shared {
             Op::Write => io.writes,
             Op::Fsync => flush.fsync > 0 || flush.end_fsync,
             Op::Fdatasync => flush.fdatasync > 0,
-            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => false,
+            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink | Op::Walk => {
+                false
+            }
         };
         let kinds: Vec<(&'static str, bool)> =
             Op::ALL.iter().map(|op| (op.name(), occurs(*op))).collect();
@@ -116,6 +120,7 @@ impl Shared {
             stonewall: StonewallMeeting::of(workload),
             meeting: Meeting::new(workload.threads),
             names: Names::of(resolved),
+            walk: walk(workload)?,
             seats: workload.seats(),
             is_owned,
         }))
@@ -193,8 +198,13 @@ impl Shared {
         let source = self.data_source(worker);
         let steps = || Steps::new(Arc::clone(&self.meeting));
         if !self.workload.files.meta.is_empty() {
-            let payload = self.workload.files.payload.unwrap_or_default();
-            return source.scripted(self.script(worker), payload, steps());
+            let script = Script::new(
+                self.script(worker),
+                self.workload.files.payload.unwrap_or_default(),
+                self.walk.clone(),
+                steps(),
+            );
+            return source.scripted(script);
         }
         if !self.workload.reads_back() {
             return source;
@@ -344,6 +354,7 @@ pub(crate) fn script(meta: &[MetaOp]) -> Vec<Op> {
         MetaOp::Readdir => Op::Readdir,
         MetaOp::Rename => Op::Rename,
         MetaOp::Unlink => Op::Unlink,
+        MetaOp::Walk => Op::Walk,
     };
     meta.iter().map(op).collect()
 }

@@ -5,9 +5,7 @@ mod script;
 use crate::access::{Order, Random, Space};
 use crate::steps::{Between, KindTime, Steps, WritePasses};
 use engine::Op;
-use script::Script;
-use std::ops::Range;
-use units::Bytes;
+pub(crate) use script::Script;
 
 /// An operation before it has a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,20 +138,9 @@ impl Source {
         }
     }
 
-    /// Metadata operations instead of reads and writes: each kind on each path of its range, in a
-    /// step of its own. A created file and one that is read have `payload` bytes.
-    pub(crate) fn scripted(
-        mut self,
-        kinds: Vec<(Op, Range<u32>)>,
-        payload: Bytes,
-        steps: Steps,
-    ) -> Self {
-        self.script = Some(Script {
-            kinds,
-            payload: u32::try_from(payload.0).unwrap_or(u32::MAX),
-            now: None,
-            steps,
-        });
+    /// Metadata operations instead of reads and writes.
+    pub(crate) fn scripted(mut self, script: Script) -> Self {
+        self.script = Some(script);
         self
     }
 
@@ -261,7 +248,7 @@ impl Source {
     /// Whether the worker has done all that its first step had.
     pub(crate) fn has_left_a_step(&self) -> bool {
         let script = self.script.as_ref();
-        script.is_some_and(|script| script.steps.has_left_one())
+        script.is_some_and(|script| script.steps().has_left_one())
     }
 
     /// Whether it does steps, each on a list of its own.
@@ -279,10 +266,7 @@ impl Source {
 
     fn steps(&mut self) -> Option<&mut Steps> {
         let of_passes = self.passes.as_mut().map(|passes| &mut passes.steps);
-        self.script
-            .as_mut()
-            .map(|script| &mut script.steps)
-            .or(of_passes)
+        self.script.as_mut().map(Script::steps_mut).or(of_passes)
     }
 
     /// Whether anything but reads and writes can come.
@@ -377,6 +361,7 @@ mod tests {
     use super::*;
     use crate::access::{Draw, Permutation, Rounds, Share};
     use crate::steps::Meeting;
+    use units::Bytes;
 
     fn plan(reads: bool, writes: bool) -> SourcePlan {
         let space = Space::new(&[4096 * 1000], 0, 4096);
@@ -553,11 +538,9 @@ mod tests {
             (Op::Rename, 0..0),
             (Op::Unlink, 0..2),
         ];
-        let mut source = Source::new(plan(true, false)).scripted(
-            script,
-            Bytes(3901),
-            Steps::new(Meeting::new(1)),
-        );
+        let steps = Steps::new(Meeting::new(1));
+        let script = Script::new(script, Bytes(3901), None, steps);
+        let mut source = Source::new(plan(true, false)).scripted(script);
         let mut drawn = Vec::new();
         for now in 0.. {
             drawn.extend(std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file, d.len)));

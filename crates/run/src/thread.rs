@@ -95,7 +95,8 @@ impl WorkerTask {
         let bytes = |size: Option<units::Bytes>| size.map_or(0, |size| size.0);
         let mut payload = vec![0; units::lossless::to_usize(bytes(files.payload))];
         self.shared.filler(self.index)?.fill_fresh(&mut payload);
-        Ok(MetaEngine::new(paths, bytes(files.size), payload)?)
+        let engine = MetaEngine::new(paths, bytes(files.size), payload)?;
+        Ok(engine.walking(self.shared.walk.clone()))
     }
 
     /// What its engine begins with.

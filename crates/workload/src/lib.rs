@@ -13,6 +13,7 @@
 mod config;
 mod engine;
 mod error;
+mod find;
 pub mod fio;
 pub mod settings;
 mod share;
@@ -22,6 +23,7 @@ mod workload;
 pub use config::{Phase, Stage, parse_config};
 pub use engine::{EngineFeature, EngineName, EngineTarget};
 pub use error::SpecError;
+pub use find::Find;
 pub use share::{ByTurns, Rank, Seats, part, share};
 pub use stonewall::Stonewall;
 pub use workload::kinds;

@@ -1,10 +1,9 @@
 //! Every option of a workload, one row each.
 
 use crate::workload::*;
-use crate::{EngineName, SpecError};
+use crate::{EngineName, Find, SpecError};
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod heading;
@@ -12,7 +11,7 @@ mod manner;
 mod parse;
 pub use heading::Heading;
 pub use manner::{OF_THE_CALL, repeats};
-use parse::{block_sizes, number, show_blocks, switch, words_list};
+use parse::{block_sizes, number, real, show_blocks, switch, words_list};
 pub use units::nearest;
 
 /// One option: the only place where its name, help, effect and display are written.
@@ -92,16 +91,6 @@ fn option_text<T: Display>(value: &Option<T>) -> Option<String> {
 
 fn path_text(value: &Option<PathBuf>) -> Option<String> {
     value.as_ref().map(|path| path.display().to_string())
-}
-
-fn real(key: &str, value: &str, low: f64, high: f64) -> Result<f64, SpecError> {
-    match f64::from_str(value.trim()) {
-        Ok(x) if (low..=high).contains(&x) => Ok(x),
-        Ok(_) | Err(_) => Err(SpecError::Value {
-            key: key.into(),
-            reason: format!("{value:?} is not a number from {low} to {high}"),
-        }),
-    }
 }
 
 /// One row. `value` absent makes a switch. The closures get the workload, the key and the text.
@@ -235,7 +224,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "meta",
         Some("OPS"),
-        "Measure metadata operations on the files, in this order: create,stat,open,read,readdir,rename,unlink",
+        "Measure metadata operations on the files, in this order: create,stat,open,read,readdir,rename,unlink,walk",
         |w, k, t| w.files.meta = words_list(k, t, MetaOp::parse)?,
         |w| parse::show_words(&w.files.meta, |op| op.word())
     ),
@@ -254,6 +243,14 @@ pub static SETTINGS: &[Setting] = &[
         "Bytes that each create of --meta writes and each read of it reads, as a part of the operation. Default: files hold no data",
         |w, k, t| w.files.payload = Some(quantity(k, Bytes::parse(t))?),
         |w| w.files.payload.map(|bytes| bytes.exact())
+    ),
+    row!(
+        Target,
+        "where",
+        Some("CRITERIA"),
+        "What a walk of --meta counts as found, all of: name=PATTERN with * and ?, size=BYTES, newer=FILE, as in name=*01*,size=3901,newer=mark. Default: every file",
+        |w, k, t| w.files.find = Some(Find::parse(k, t)?),
+        |w| option_text(&w.files.find)
     ),
     row!(Target, "preallocate", switch "Reserve the blocks of each file before the run (fallocate)", |w| w.files.fill.preallocate),
     row!(
@@ -702,6 +699,7 @@ mod tests {
             "worker-regions" => "1m/4m",
             "meta" => "create,stat",
             "dirs" => "own",
+            "where" => "name=*01*,size=3901",
             "refill-pattern" | "write-pattern" => "ones",
             "block-size" => "8k",
             "distribution" => "zipf",

@@ -3,7 +3,7 @@
 mod defaults;
 
 use crate::stonewall::Stonewall;
-use crate::{EngineName, Rank, SpecError};
+use crate::{EngineName, Find, Rank, SpecError};
 use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
 
@@ -84,7 +84,7 @@ words!(
 );
 words!(Fadvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", NoReuse = "noreuse" });
 words!(Madvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", HugePage = "hugepage", NoHugePage = "nohugepage" });
-words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Read = "read", Readdir = "readdir", Rename = "rename", Unlink = "unlink" });
+words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Read = "read", Readdir = "readdir", Rename = "rename", Unlink = "unlink", Walk = "walk" });
 words!(
     /// Whose directories hold the files of metadata operations.
     Directories {
@@ -214,6 +214,8 @@ pub struct Files {
     pub dirs: Option<Directories>,
     /// Bytes that each `create` of `meta` writes, and each `read` reads; `None`: files hold no data.
     pub payload: Option<Bytes>,
+    /// What a walk of `meta` looks for; `None`: every file.
+    pub find: Option<Find>,
 }
 
 impl Files {

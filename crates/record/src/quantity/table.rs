@@ -224,6 +224,20 @@ pub(super) static TABLE: &[Measure] = &[
         Whole(|record| of_stonewall(record, StonewallAccount::bytes_per_second)),
     ),
     row(
+        "walk.entries",
+        "entries a second of a walk",
+        PerSecond,
+        Higher,
+        Whole(crate::walk::entries_per_second),
+    ),
+    row(
+        "walk.matched",
+        "entries found by a walk",
+        Number,
+        Unsaid,
+        Whole(crate::walk::matched),
+    ),
+    row(
         "users",
         "users asked",
         Number,

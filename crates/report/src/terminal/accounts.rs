@@ -16,6 +16,7 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     page.gap();
     pace(page, record);
     stonewall(page, record);
+    walk(page, record);
     in_flight(page, record);
     cpu(page, record);
     hosts(page, record);
@@ -131,6 +132,22 @@ fn stonewall(page: &mut Page, record: &Record) {
             rates.join(", "),
             Nanos(account.at_ns),
             after.unwrap_or_default()
+        ),
+    );
+}
+
+fn walk(page: &mut Page, record: &Record) {
+    let Some(walk) = record.walk else {
+        return;
+    };
+    let time = record.spans.get("walk").map_or(0, |span| span.elapsed_ns);
+    let rate = Rate(per_second(walk.entries, time));
+    page.fact(
+        "walk",
+        &format!(
+            "{} entries looked at, {rate}; {} found",
+            grouped(walk.entries),
+            grouped(walk.matched)
         ),
     );
 }

@@ -3,6 +3,7 @@
 use super::{Among, Prepared, space};
 use crate::error::RunError;
 use crate::resolve::Resolved;
+use crate::walk::walk;
 use workload::MetaOp;
 
 /// Makes the directories; the files are made by the operations.
@@ -20,6 +21,7 @@ pub(super) fn prepare(among: &Among<'_>, resolved: &Resolved) -> Result<Prepared
 
 /// Touches nothing.
 pub(super) fn check(resolved: &Resolved) -> Result<(), RunError> {
+    walk(&resolved.effective)?;
     let files = &resolved.effective.files;
     let Some(payload) = files
         .payload

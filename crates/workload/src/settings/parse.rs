@@ -2,6 +2,7 @@
 
 use crate::{BlockSizes, Regions, SpecError};
 use std::path::PathBuf;
+use std::str::FromStr;
 use units::Bytes;
 
 /// A whole number within [low, high].
@@ -21,6 +22,17 @@ pub(super) fn number<T: TryFrom<u64>>(
             key: key.into(),
             reason: format!("{text:?} is not a whole number from {low} to {high}"),
         })
+}
+
+/// A number within [low, high].
+pub(super) fn real(key: &str, value: &str, low: f64, high: f64) -> Result<f64, SpecError> {
+    match f64::from_str(value.trim()) {
+        Ok(x) if (low..=high).contains(&x) => Ok(x),
+        Ok(_) | Err(_) => Err(SpecError::Value {
+            key: key.into(),
+            reason: format!("{value:?} is not a number from {low} to {high}"),
+        }),
+    }
 }
 
 /// `true` or `false`.

@@ -84,6 +84,7 @@ impl Default for Files {
             meta: Vec::new(),
             dirs: None,
             payload: None,
+            find: None,
         }
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn names(asked: &Workload) -> Result<(), RunError> {
         );
     }
     directories(asked)?;
-    payload(asked)
+    payload(asked)?;
+    walk(asked)
 }
 
 fn directories(asked: &Workload) -> Result<(), RunError> {
@@ -80,6 +81,31 @@ fn payload(asked: &Workload) -> Result<(), RunError> {
     Ok(())
 }
 
+/// One walk over everything, which is over when every directory was read.
+fn walk(asked: &Workload) -> Result<(), RunError> {
+    let meta = &asked.files.meta;
+    let walks = meta.iter().filter(|op| **op == MetaOp::Walk).count();
+    if walks == 0 && asked.files.find.is_some() {
+        return conflict("--where says what a walk looks for; add --meta walk");
+    }
+    if walks > 1 {
+        return conflict(
+            "--meta has at most one walk, as what it found is one number; drop the others",
+        );
+    }
+    if walks == 1 && asked.rank.has_others() {
+        return conflict(
+            "--meta walk goes over all directories from one host; run it without --rank",
+        );
+    }
+    if meta.first() == Some(&MetaOp::Walk) && asked.stop.stonewall.at.is_some() {
+        return conflict(
+            "--stonewall ends the first kind of --meta, and a walk ends when every directory was read; drop it",
+        );
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_would_do_nothing_or_contradicts_itself_is_refused_by_name() {
-        let cases: [(&[(&str, &str)], &str); 8] = [
+        let cases: [(&[(&str, &str)], &str); 11] = [
             (&[("dirs", "own")], "add --meta, or"),
             (
                 &[
@@ -105,6 +131,9 @@ mod tests {
                 "give one of them",
             ),
             (&[("meta", "create,read")], "add that"),
+            (&[("meta", "stat"), ("where", "name=a")], "add --meta walk"),
+            (&[("meta", "walk,stat,walk")], "at most one walk"),
+            (&[("meta", "walk"), ("stonewall", "1s")], "drop it"),
             (&[("meta", "stat"), ("payload", "1k")], "add one"),
             (
                 &[("meta", "create"), ("payload", "0")],

@@ -1,0 +1,32 @@
+//! The walk of a run: where it begins and what it looks for.
+
+use crate::error::RunError;
+use engine::{Walk, Wanted};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use workload::{MetaOp, Workload};
+
+/// The walk that all workers share; `None` where there is none.
+pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
+    let files = &workload.files;
+    let Some(root) = workload
+        .targets
+        .first()
+        .filter(|_| files.meta.contains(&MetaOp::Walk))
+    else {
+        return Ok(None);
+    };
+    let find = files.find.clone().unwrap_or_default();
+    let changed = |file| {
+        let facts =
+            fs::symlink_metadata(file).map_err(RunError::io("--where newer: cannot look at", file));
+        facts.map(|facts| (facts.mtime(), facts.mtime_nsec()))
+    };
+    let wanted = Wanted {
+        name: find.name.map(String::into_bytes),
+        bytes: find.size.map(|size| size.0),
+        newer: find.newer.as_deref().map(changed).transpose()?,
+    };
+    Ok(Some(Arc::new(Walk::new(root.clone(), wanted))))
+}
