@@ -411,7 +411,9 @@ mod tests {
     #[test]
     fn a_created_file_holds_the_payload_and_a_read_says_how_much_it_found() {
         let root = tempfile::tempdir().unwrap();
-        let payload: Vec<u8> = (0..3901_u32).map(|byte| (byte % 251) as u8).collect();
+        let payload: Vec<u8> = (0..3901_u32)
+            .map(|byte| u8::try_from(byte % 251).unwrap())
+            .collect();
         let paths = ["a", "short", "long", "empty"].map(|name| root.path().join(name));
         let mut engine = MetaEngine::new(paths.to_vec(), 7, payload.clone()).unwrap();
         assert_eq!(

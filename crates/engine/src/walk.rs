@@ -3,12 +3,11 @@
 //!
 //! Nothing is opened but directories, nothing is changed, and no symlink is followed.
 
-use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -153,14 +152,14 @@ impl Walk {
         outcome
     }
 
-    fn look_through(&self, dir: &PathBuf, below: &mut Vec<PathBuf>) -> io::Result<()> {
+    fn look_through(&self, dir: &Path, below: &mut Vec<PathBuf>) -> io::Result<()> {
         let (mut entries, mut matched) = (0, 0);
         let outcome = fs::read_dir(dir).and_then(|listed| {
             for entry in listed {
                 let entry = entry?;
                 entries += 1;
                 if entry.file_type()?.is_dir() {
-                    below.push(dir.join(AsRef::<OsStr>::as_ref(&entry.file_name())));
+                    below.push(entry.path());
                 } else if self.wanted.is_met_by(&entry)? {
                     matched += 1;
                 }

@@ -4,6 +4,7 @@ use crate::error::RunError;
 use engine::{Walk, Wanted};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use workload::{MetaOp, Workload};
 
@@ -18,7 +19,7 @@ pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
         return Ok(None);
     };
     let find = files.find.clone().unwrap_or_default();
-    let changed = |file| {
+    let changed = |file: &Path| {
         let facts =
             fs::symlink_metadata(file).map_err(RunError::io("--where newer: cannot look at", file));
         facts.map(|facts| (facts.mtime(), facts.mtime_nsec()))

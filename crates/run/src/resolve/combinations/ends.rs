@@ -52,7 +52,9 @@ fn stonewall(asked: &Workload) -> Result<(), RunError> {
     }
     if let Some(limit) = wear_out_limit.filter(|limit| limit.0 < at.0) {
         return conflict(format!(
-            "--wear-out-limit {limit} is shorter than --stonewall {at}: a worker half as fast as the fastest needs as long again; give {at} or more, or drop it for ten times that"
+            "--wear-out-limit {} is shorter than --stonewall {at}: a worker half as fast as the fastest needs as long again; give {at} or more, or drop it for ten times that",
+            limit.exact(),
+            at = at.exact()
         ));
     }
     if asked.stop.duration.is_some_and(|duration| duration.0 > 0) {
