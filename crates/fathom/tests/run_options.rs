@@ -192,14 +192,14 @@ static CASES: &[(&str, Trace)] = &[
         let held: Vec<u8> = place.bytes("d/file.000007");
         assert!(held.len() == 3901 && held.iter().any(|byte| *byte != held[0]));
         // What somebody made longer or shorter meanwhile is what a later run meets.
-        fs::write(place.path("d/file.000007"), "short").unwrap();
+        place.write("d/file.000007", b"short");
         let again = place.iopulse("d --meta read --num-files 20 --payload 3901");
         assert_eq!(again.code, Some(1), "{}", again.complained);
         Some(record)
     }),
     ("where", |place| {
         for dir in ["a/b", "a/c"] {
-            fs::create_dir_all(place.path("tree").join(dir)).unwrap();
+            std::fs::create_dir_all(place.path("tree").join(dir)).unwrap();
         }
         for (name, content) in [
             ("a/b/x01", "four"),

@@ -3,7 +3,9 @@
 use record::{Record, Status};
 
 /// Operations that leave nothing behind.
-const HARMLESS: [&str; 7] = ["read", "stat", "open", "readdir", "get", "head", "list"];
+const HARMLESS: [&str; 8] = [
+    "read", "stat", "open", "readdir", "walk", "get", "head", "list",
+];
 
 /// Time that a slot took, as far as its record says.
 pub(crate) fn spent_ns(record: &Record) -> u64 {
