@@ -191,7 +191,6 @@ fn batches_locks_sizes_and_errors_that_contradict_each_other_are_refused() {
         "run d --meta create,stat --verify",
         "run d --dirs own",
         "run d --dirs shared --meta create --file-distribution partitioned",
-        "run d --dirs mine --meta create",
         "run d --meta create,read",
         "run d --payload 4k",
         "run d --meta create --payload 0",
@@ -226,8 +225,6 @@ fn batches_locks_sizes_and_errors_that_contradict_each_other_are_refused() {
     --dirs own says whose the directories of --meta are; add --meta, or give workers files of their own by --file-distribution per-worker
     $ fathom run d --dirs shared --meta create --file-distribution partitioned
     --dirs shared and --file-distribution partitioned both say which files are a worker's; give one of them
-    $ fathom run d --dirs mine --meta create
-    --dirs: "mine" is not one of own, shared
     $ fathom run d --meta create,read
     --meta read reads what --payload SIZE says; add that
     $ fathom run d --payload 4k

@@ -84,7 +84,7 @@ mod tests {
     fn criteria_read_back_as_they_are_shown() {
         for text in [
             "name=*01*,size=3901,newer=/a,b=c",
-            "size=4K",
+            "size=4k",
             "name=?",
             "newer=mark",
         ] {

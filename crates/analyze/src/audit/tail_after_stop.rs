@@ -37,7 +37,7 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     };
     let until = account.per_second().map_or_else(String::new, |rate| {
-        format!("; by then there were {} of all workers", Rate(rate))
+        format!("; until then all workers together did {}", Rate(rate))
     });
     let message = format!(
         "work went on for {} after the stonewall at {}{until}",
@@ -76,7 +76,7 @@ mod tests {
         record.stonewall = Some(account(5 * SECOND, Some(5 * SECOND)));
         assert_eq!(
             only(&check(&record)),
-            "work went on for 5 s after the stonewall at 5 s; by then there were 10,000/s of all workers"
+            "work went on for 5 s after the stonewall at 5 s; until then all workers together did 10.0 K/s"
         );
         record.stonewall = Some(account(5 * SECOND, None));
         only(&check(&record));
