@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What an entry must be to be counted as a match; what is not given is not asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Sought {
     /// `*` is any bytes, `?` any one.
     pub name: Option<Vec<u8>>,
     pub bytes: Option<u64>,
@@ -21,7 +21,7 @@ pub struct Wanted {
     pub newer: Option<(i64, i64)>,
 }
 
-impl Wanted {
+impl Sought {
     /// The file system is asked about an entry only where its name is not reason enough.
     fn is_met_by(&self, entry: &DirEntry) -> io::Result<bool> {
         let name = entry.file_name();
@@ -82,7 +82,7 @@ pub enum WalkStage {
 /// What all engines of a walk share.
 #[derive(Debug)]
 pub struct Walk {
-    wanted: Wanted,
+    wanted: Sought,
     /// Directories that nobody reads yet.
     found: Mutex<Vec<PathBuf>>,
     /// How many of them nobody has taken.
@@ -95,7 +95,7 @@ pub struct Walk {
 
 impl Walk {
     #[must_use]
-    pub fn new(root: PathBuf, wanted: Wanted) -> Self {
+    pub fn new(root: PathBuf, wanted: Sought) -> Self {
         Self {
             wanted,
             found: Mutex::new(vec![root]),
@@ -200,19 +200,19 @@ mod tests {
             fs::write(path(name), vec![1; bytes]).unwrap();
         }
         symlink(root.path(), path("d/round")).unwrap();
-        let with = |wanted: Wanted| walked(&Walk::new(root.path().to_owned(), wanted));
+        let with = |wanted: Sought| walked(&Walk::new(root.path().to_owned(), wanted));
         assert_eq!(
-            with(Wanted::default()),
+            with(Sought::default()),
             (9, 5),
             "four directories among them"
         );
-        let named = Wanted {
+        let named = Sought {
             name: Some(b"*01*".to_vec()),
-            ..Wanted::default()
+            ..Sought::default()
         };
         assert_eq!(with(named.clone()), (9, 3));
         assert_eq!(
-            with(Wanted {
+            with(Sought {
                 bytes: Some(3901),
                 ..named.clone()
             }),
@@ -221,14 +221,14 @@ mod tests {
         let facts = fs::metadata(path("a/01")).unwrap();
         let now = (facts.mtime(), facts.mtime_nsec());
         assert_eq!(
-            with(Wanted {
+            with(Sought {
                 newer: Some((now.0 - 9, 0)),
                 ..named.clone()
             }),
             (9, 3)
         );
         assert_eq!(
-            with(Wanted {
+            with(Sought {
                 newer: Some((now.0 + 9, 0)),
                 ..named
             }),
@@ -240,7 +240,7 @@ mod tests {
     fn whoever_finds_nothing_free_waits_while_another_reads() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("below")).unwrap();
-        let walk = Walk::new(root.path().to_owned(), Wanted::default());
+        let walk = Walk::new(root.path().to_owned(), Sought::default());
         assert_eq!(walk.take(), WalkStage::Taken);
         assert_eq!(walk.take(), WalkStage::Waiting);
         walk.read_next().unwrap();
@@ -250,7 +250,7 @@ mod tests {
         );
         walk.read_next().unwrap();
         assert_eq!(walk.take(), WalkStage::Over);
-        let missing = Walk::new(root.path().join("none"), Wanted::default());
+        let missing = Walk::new(root.path().join("none"), Sought::default());
         assert_eq!(missing.take(), WalkStage::Taken);
         assert_eq!(
             missing.read_next().unwrap_err().kind(),

@@ -21,7 +21,7 @@ use crate::verify::{BlockState, Expected, Rewrites};
 use crate::walk::walk;
 use engine::{Op, Walk};
 use groups::{groups, owned};
-use names::Names;
+use names::DealtNames;
 use order::{Seat, order};
 use record::LiveCounters;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// Where workers wait for each other between kinds of operations that follow each other.
     meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
-    names: Names,
+    names: DealtNames,
     pub(crate) walk: Option<Arc<Walk>>,
     /// The workers here among those of all ranks.
     seats: Seats,
@@ -119,7 +119,7 @@ impl Shared {
             groups,
             stonewall: StonewallMeeting::of(workload),
             meeting: Meeting::new(workload.threads),
-            names: Names::of(resolved),
+            names: DealtNames::of(resolved),
             walk: walk(workload)?,
             seats: workload.seats(),
             is_owned,

@@ -1,7 +1,7 @@
 //! The walk of a run: where it begins and what it looks for.
 
 use crate::error::RunError;
-use engine::{Walk, Wanted};
+use engine::{Sought, Walk};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
             fs::symlink_metadata(file).map_err(RunError::io("--where newer: cannot look at", file));
         facts.map(|facts| (facts.mtime(), facts.mtime_nsec()))
     };
-    let wanted = Wanted {
+    let wanted = Sought {
         name: find.name.map(String::into_bytes),
         bytes: find.size.map(|size| size.0),
         newer: find.newer.as_deref().map(changed).transpose()?,

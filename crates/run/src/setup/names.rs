@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use workload::{Directories, Seats};
 
 /// Files and directories of metadata operations, as they are dealt out to the workers here.
-pub(super) struct Names {
+pub(super) struct DealtNames {
     layout: Layout,
     dirs: Option<Directories>,
     seats: Seats,
 }
 
-impl Names {
+impl DealtNames {
     pub(super) fn of(resolved: &Resolved) -> Self {
         let workload = &resolved.effective;
         let has_names = !workload.files.meta.is_empty();
@@ -78,7 +78,7 @@ mod tests {
         }
         let of_rank = |number| {
             let workload = share(&whole, Rank::new(number, ranks).unwrap()).unwrap();
-            let names = Names {
+            let names = DealtNames {
                 layout: layout(&workload).unwrap(),
                 dirs: workload.files.dirs,
                 seats: workload.seats(),

@@ -48,19 +48,30 @@ impl Script {
     }
 
     pub(super) fn cut(&mut self, further: u64) {
+        let further = u32::try_from(further).unwrap_or(u32::MAX);
         let Some((op, left)) = &mut self.now else {
-            return;
+            return self.cut_before_the_first(further);
         };
         if *op == Op::Walk {
             self.now = None;
             return;
         }
-        let further = u32::try_from(further).unwrap_or(u32::MAX);
         left.end = left.end.min(left.start.saturating_add(further));
         let reached = left.end;
         let of_files = self.kinds.iter_mut();
         for (_, paths) in of_files.filter(|(op, _)| *op != Op::Readdir) {
             paths.end = paths.end.min(reached);
+        }
+    }
+
+    /// The time came before the first step began: a worker can be late by more than the stonewall.
+    fn cut_before_the_first(&mut self, further: u32) {
+        if self.steps.has_left_one() {
+            return;
+        }
+        let of_files = self.kinds.iter_mut();
+        for (_, paths) in of_files.filter(|(op, _)| *op != Op::Readdir) {
+            paths.end = paths.end.min(paths.start.saturating_add(further));
         }
     }
 
