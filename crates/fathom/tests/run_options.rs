@@ -1186,30 +1186,6 @@ fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
 }
 
 #[test]
-fn what_follows_a_create_that_the_stonewall_ended_takes_the_files_that_there_are() {
-    let place = Place::new();
-    for (dirs, wear_out) in [("own", "--wear-out"), ("shared", "")] {
-        // More files than any machine makes in this time.
-        let record = place.measure(&format!(
-            "{dirs} --meta create,stat,read,unlink --total-files 200000 --payload 16 --dirs {dirs} --threads 2 --stonewall 20ms {wear_out}"
-        ));
-        let stonewall = record.stonewall.as_ref().expect("it came");
-        let created = kind(&record, "create").count;
-        assert!(
-            (stonewall.operations..200_000).contains(&created),
-            "{created}: {stonewall:?}"
-        );
-        if !wear_out.is_empty() && stonewall.cut == 0 {
-            assert_eq!(created, 2 * stonewall.most, "{stonewall:?}");
-        }
-        for follows in ["stat", "read", "unlink"] {
-            assert_eq!(kind(&record, follows).count, created, "{follows}");
-        }
-        assert_eq!(place.files(dirs).len(), 0, "what was created was unlinked");
-    }
-}
-
-#[test]
 fn blocks_by_turns_say_which_bytes_are_none() {
     let place = Place::new();
     let command = "--file-distribution interleaved --block-size 47008 --write-percent 100 --duration 0s --threads 2";

@@ -124,3 +124,90 @@ impl Script {
         between
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::Meeting;
+
+    /// One of so many workers, with ten files from 100 on and a directory.
+    fn script(meeting: Arc<Meeting>) -> Script {
+        let kinds = vec![
+            (Op::Create, 100..110),
+            (Op::Stat, 100..110),
+            (Op::Readdir, 110..111),
+            (Op::Unlink, 100..110),
+        ];
+        Script::new(kinds, Bytes(16), None, Steps::new(meeting))
+    }
+
+    /// Operations and paths of what is left, a step after the other.
+    fn rest(script: &mut Script) -> Vec<(Op, Vec<u32>)> {
+        let mut steps = Vec::new();
+        for now in 0..100 {
+            let drawn = std::iter::from_fn(|| script.next());
+            let files: Vec<u32> = drawn.map(|drawn| drawn.file).collect();
+            if let Some((op, _)) = &script.now {
+                steps.push((*op, files));
+            }
+            if script.between(now) == Between::Over {
+                return steps;
+            }
+        }
+        panic!("no end of {steps:?}");
+    }
+
+    #[test]
+    fn a_stonewall_before_the_first_step_ends_it_all_the_same() {
+        for further in [0, 2] {
+            let mut script = script(Meeting::new(1));
+            script.cut(u64::from(further));
+            let reached: Vec<u32> = (100..100 + further).collect();
+            assert_eq!(
+                rest(&mut script),
+                [
+                    (Op::Create, reached.clone()),
+                    (Op::Stat, reached.clone()),
+                    (Op::Readdir, vec![110]),
+                    (Op::Unlink, reached)
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn what_follows_a_step_that_was_cut_takes_the_files_that_it_reached() {
+        let mut script = script(Meeting::new(1));
+        assert_eq!(script.between(0), Between::Begun(Op::Create));
+        for _ in 0..3 {
+            script.next().expect("there are ten");
+        }
+        script.cut(1);
+        let reached = vec![100, 101, 102, 103];
+        assert_eq!(
+            rest(&mut script),
+            [
+                (Op::Create, vec![103]),
+                (Op::Stat, reached.clone()),
+                (Op::Readdir, vec![110]),
+                (Op::Unlink, reached)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_stonewall_after_the_first_step_takes_nothing_from_what_follows() {
+        let meeting = Meeting::new(2);
+        let mut first = script(Arc::clone(&meeting));
+        let mut last = script(meeting);
+        for script in [&mut first, &mut last] {
+            script.between(0);
+            while script.next().is_some() {}
+        }
+        assert_eq!(first.between(1), Between::NotYet, "the other is at work");
+        first.cut(0);
+        last.between(2);
+        assert_eq!(first.between(3), Between::Begun(Op::Stat));
+        assert_eq!(std::iter::from_fn(|| first.next()).count(), 10);
+    }
+}
