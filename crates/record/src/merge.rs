@@ -2,8 +2,7 @@
 //!
 //! What can be added is added: counters, histograms, and the series by time. What cannot be, because
 //! it is of one host, or because a sum of it would lose digits, stays in the account of the host,
-//! and what the whole says of it is made from there: so it does not matter in which order records
-//! are merged.
+//! and what the whole says of it is made from there: so the order of merging does not matter.
 
 mod accounts;
 mod load;
