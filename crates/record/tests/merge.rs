@@ -340,6 +340,13 @@ fn stonewall() -> StonewallAccount {
     }
 }
 
+fn walk() -> WalkAccount {
+    WalkAccount {
+        entries: 8,
+        matched: 9,
+    }
+}
+
 fn part(id: &str) -> Record {
     let text = |text: &str| BTreeMap::from([("threads".to_owned(), text.to_owned())]);
     let span = Span {
@@ -385,10 +392,7 @@ fn part(id: &str) -> Record {
             reason: "missing".into(),
         }),
         stonewall: Some(stonewall()),
-        walk: Some(WalkAccount {
-            entries: 8,
-            matched: 9,
-        }),
+        walk: Some(walk()),
         stops: vec![Stoppage {
             start_ns: 1,
             end_ns: 2,
