@@ -73,7 +73,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 83] = [
+const RULES: [Rule; 84] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
