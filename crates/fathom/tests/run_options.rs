@@ -199,7 +199,7 @@ static CASES: &[(&str, Trace)] = &[
     }),
     ("where", |place| {
         for dir in ["a/b", "a/c"] {
-            std::fs::create_dir_all(place.path("tree").join(dir)).unwrap();
+            std::fs::create_dir_all(place.path("tree").join(dir)).expect("a directory of the test");
         }
         for (name, content) in [
             ("a/b/x01", "four"),
