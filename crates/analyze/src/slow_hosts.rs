@@ -1,7 +1,7 @@
 //! Which of several hosts did much less than the others.
 
 use crate::Effective;
-use record::Record;
+use record::{HostAccount, Record};
 
 /// Below this share of what the median host did, a host is slow.
 const SLOW: f64 = 0.8;
@@ -28,11 +28,13 @@ impl SlowHost {
 /// where a schedule says what each does.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
-    let hosts = record.by_host();
+    let hosts = record.generators();
+    let hosts = hosts.filter_map(|host| Some((host, host.part.as_deref()?)));
+    let hosts: Vec<(&HostAccount, &Record)> = hosts.collect();
     if hosts.len() < 2 || Effective::of(record).is_limited() {
         return Vec::new();
     }
-    let rates = hosts.iter().map(|host| host.operations_per_second());
+    let rates = hosts.iter().map(|(_, own)| own.operations_per_second());
     let rates: Vec<f64> = rates.map(Option::unwrap_or_default).collect();
     let mut sorted = rates.clone();
     sorted.sort_by(f64::total_cmp);
@@ -41,9 +43,9 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let median = sorted[middle];
     let slow = hosts.iter().zip(&rates).enumerate();
     let slow = slow.filter(|(_, (_, rate))| **rate < SLOW * median);
-    slow.map(|(number, (host, rate))| SlowHost {
+    slow.map(|(number, ((host, _), rate))| SlowHost {
         number,
-        name: host.generator().called().into_owned(),
+        name: host.called().into_owned(),
         share: rate / median,
     })
     .collect()

@@ -4,8 +4,9 @@ use crate::histogram::LiveHistogram;
 use crate::measurements::{Measurements, Operations};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of one kind of operation of one worker.
+/// Counters of one kind of operation of one worker, on cache lines of their own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct LiveOperations {
     bytes: AtomicU64,
     errors: AtomicU64,
@@ -64,7 +65,12 @@ impl LiveOperations {
 }
 
 /// All counters of one worker: one place a kind of operation, made before the run.
+///
+/// Counters of several workers stand in one vector. Without cache lines of their own a worker that
+/// publishes what it has in flight takes from its neighbour the line that says where the counters
+/// are: two workers then did no more than one. 128 bytes, as processors fetch lines in pairs.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct LiveCounters {
     kinds: Vec<(&'static str, Option<LiveOperations>)>,
     /// Operations in flight, by hand-over and end.
@@ -145,5 +151,20 @@ mod tests {
         assert_eq!(read.latency.sum(), 1200);
         assert_eq!(read.service.unwrap().sum(), 600);
         assert!(live.snapshot().kind("write").is_none());
+    }
+
+    #[test]
+    fn counters_of_two_workers_share_no_line_of_the_cache() {
+        let workers: Vec<_> = (0..2)
+            .map(|_| LiveCounters::new(&[("read", true)], false))
+            .collect();
+        let lines = |worker: &LiveCounters| {
+            let kind = std::ptr::from_ref(worker.kind(0)).addr() / 128;
+            [std::ptr::from_ref(worker).addr() / 128, kind]
+        };
+        let [first, second] = [lines(&workers[0]), lines(&workers[1])];
+        assert!(first.iter().all(|line| !second.contains(line)));
+        assert_eq!(size_of::<LiveCounters>() % 128, 0);
+        assert_eq!(size_of::<LiveOperations>() % 128, 0);
     }
 }

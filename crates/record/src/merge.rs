@@ -80,7 +80,9 @@ impl Record {
         (own.kind, own.name) = (self.kind.clone(), self.name.clone());
         (own.trial, own.repeat) = (self.trial.clone(), self.repeat.clone());
         own.asked.clone_from(&self.asked);
-        add_missing(&mut own.effective, &self.effective);
+        let of_all = self.effective.clone();
+        let of_part = std::mem::replace(&mut own.effective, of_all);
+        own.effective.extend(of_part);
         let of_host = self.workers.iter().filter(|worker| worker.host == number);
         own.workers = of_host.cloned().collect();
         for worker in &mut own.workers {
@@ -388,13 +390,8 @@ impl HostAccount {
     /// Everything that was effective on it, of which `common` is what was so on all hosts.
     fn restore(&mut self, common: &BTreeMap<String, String>) {
         if let Some(part) = &mut self.part {
-            add_missing(&mut part.effective, common);
+            let of_part = std::mem::replace(&mut part.effective, common.clone());
+            part.effective.extend(of_part);
         }
-    }
-}
-
-fn add_missing(to: &mut BTreeMap<String, String>, from: &BTreeMap<String, String>) {
-    for (key, value) in from {
-        to.entry(key.clone()).or_insert_with(|| value.clone());
     }
 }

@@ -27,11 +27,12 @@ fn check(record: &Record) -> Vec<Finding> {
     if launched.is_none_or(|group| group.launcher == "none") {
         return Vec::new();
     }
-    let bound = record.by_host().into_iter().filter_map(|own| {
-        let host = own.hosts.first()?;
+    let hosts = record.generators().zip(0_u32..);
+    let bound = hosts.filter_map(|(host, number)| {
         let environment = &host.environment;
         let allowed = environment.process.allowed_cpus.as_ref()?.ids().len();
-        let (workers, there) = (own.workers.len(), cpus(&environment.cpu)?);
+        let own = record.workers.iter().filter(|own| own.host == number);
+        let (workers, there) = (own.count(), cpus(&environment.cpu)?);
         (allowed < workers && allowed < there).then(|| {
             format!(
                 "{} had {allowed} of {there} CPUs for {workers} workers",

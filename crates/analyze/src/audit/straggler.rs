@@ -32,6 +32,9 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let slow = slow_hosts(record);
+    if slow.is_empty() {
+        return Vec::new();
+    }
     let hosts = record.by_host();
     let told = slow.iter().filter_map(|slow| {
         let host = hosts.get(slow.number)?;
@@ -44,9 +47,6 @@ fn check(record: &Record) -> Vec<Finding> {
         ))
     });
     let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        return Vec::new();
-    }
     vec![RULE.finding(
         Severity::Warning,
         told.join("; "),
