@@ -59,7 +59,13 @@ pub struct CrashJournal {
     bytes: u64,
     entries: u64,
     entry: Vec<u8>,
+    refuses: Option<RefusalHeard>,
+    /// The last change could not be written down.
+    is_refusing: bool,
 }
+
+/// Told why changes cannot be written down: once, until one was again.
+type RefusalHeard = Box<dyn Fn(&io::Error) + Send + Sync>;
 
 impl CrashJournal {
     /// Begins a journal of a device of so many bytes, all zeros.
@@ -75,6 +81,8 @@ impl CrashJournal {
             bytes: HEAD as u64,
             entries: 0,
             entry: Vec::new(),
+            refuses: None,
+            is_refusing: false,
         })
     }
 
@@ -97,7 +105,18 @@ impl CrashJournal {
             bytes,
             entries,
             entry: Vec::new(),
+            refuses: None,
+            is_refusing: false,
         })
+    }
+
+    /// Tells somebody when changes cannot be written down, which are refused then.
+    #[must_use]
+    pub fn with_refusal(self, heard: RefusalHeard) -> Self {
+        Self {
+            refuses: Some(heard),
+            ..self
+        }
     }
 
     /// The file, to be handed on.
@@ -106,8 +125,14 @@ impl CrashJournal {
     }
 
     pub(crate) fn write(&mut self, kind: EntryKind, offset: u64, bytes: &[u8]) -> DeviceResult {
-        self.append(kind, offset, bytes)
-            .map_err(|error| Errno::of(&error))
+        let appended = self.append(kind, offset, bytes);
+        let refused_before = std::mem::replace(&mut self.is_refusing, appended.is_err());
+        appended.map_err(|error| {
+            if let Some(heard) = self.refuses.as_ref().filter(|_| !refused_before) {
+                heard(&error);
+            }
+            Errno::of(&error)
+        })
     }
 
     pub(crate) fn flush(&mut self) -> DeviceResult {
@@ -275,5 +300,41 @@ impl Reading {
             EntryKind::Flush => Next::Flush,
             EntryKind::End => Next::End(offset),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    #[test]
+    fn what_cannot_be_written_down_is_refused_and_told_once_until_it_can_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let told = Arc::new(AtomicU32::new(0));
+        let hears = Arc::clone(&told);
+        let journal = CrashJournal::create(&path, 4096).unwrap();
+        let mut journal = journal.with_refusal(Box::new(move |_| {
+            hears.fetch_add(1, Relaxed);
+        }));
+        // In the place of a disk that is full.
+        let full = || File::open(&path).unwrap();
+        let again = || File::options().write(true).open(&path).unwrap();
+        journal.write(EntryKind::Cached, 0, b"kept").unwrap();
+        for (expected, times) in [(1, 3), (2, 1)] {
+            journal.file = full();
+            for _ in 0..times {
+                assert!(journal.write(EntryKind::Cached, 8, b"lost").is_err());
+            }
+            assert_eq!(told.load(Relaxed), expected);
+            journal.file = again();
+            journal.flush().unwrap();
+        }
+        drop(journal);
+        let states = CrashStates::open(&path).unwrap();
+        // None and all of the write before the first flush; nothing was written after it.
+        assert_eq!(states.count(), 2, "{:?}", states.listed());
     }
 }

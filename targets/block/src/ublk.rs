@@ -8,6 +8,8 @@
 mod control;
 mod error;
 mod estate;
+mod halt;
+mod node;
 mod queue;
 mod raw;
 mod server;

@@ -164,8 +164,14 @@ fn cached(
     }
     let seed = *matches.get_one::<u64>("seed").expect("it has a default");
     let cached = VolatileBackend::new(backend, seed);
+    let shown = matches.get_one::<PathBuf>("journal");
+    let shown = shown.map_or_else(String::new, |path| path.display().to_string());
     Box::new(match journal {
-        Some(journal) => cached.with_journal(journal),
+        Some(journal) => cached.with_journal(journal.with_refusal(Box::new(move |error| {
+            crate::tell::say(&format!(
+                "the journal {shown} takes nothing more ({error}): what changes the device is refused until it does; make room there"
+            ));
+        }))),
         None => cached,
     })
 }

@@ -163,7 +163,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
                     self.conversation.abandon();
                     return self.farewell();
                 }
-                Err(Over::Ended | Over::Socket) => return,
+                // It says nothing more, and may still hear what it was to be told.
+                Err(Over::Ended) => return self.farewell(),
+                Err(Over::Socket) => return,
             }
         }
     }
@@ -418,6 +420,28 @@ mod tests {
             ends.shutdown(Shutdown::Read).unwrap();
             server.join().unwrap();
         });
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_more_still_hears_what_it_had_asked_for() {
+        const READ: usize = 1 << 20;
+        let device = memory(BYTES);
+        let ending = ClosingTime::new().unwrap();
+        let (mut near, far) = client();
+        // More than the socket takes before somebody reads.
+        near.write_all(&request(0, u32::try_from(READ).unwrap()).repeat(3))
+            .unwrap();
+        near.shutdown(Shutdown::Write).unwrap();
+        let heard = std::thread::scope(|scope| {
+            let conversation = Conversation::new(&device, "");
+            let ending = &ending;
+            scope.spawn(move || Exchange::new(&far, conversation, ending).run());
+            let mut heard = Vec::new();
+            near.read_to_end(&mut heard).unwrap();
+            heard
+        });
+        assert!(heard.len() > 3 * (16 + READ), "{}", heard.len());
+        assert_eq!(heard[heard.len() - READ..], vec![0; READ]);
     }
 
     #[test]

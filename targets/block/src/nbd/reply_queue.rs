@@ -15,11 +15,24 @@ impl ReplyQueue {
     /// Room for so many bytes behind those that wait; [`ReplyQueue::add`] makes them wait too.
     #[inline]
     pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
-        let end = self.end + bytes;
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+        if self.bytes.len() < self.end + bytes {
+            self.make_room(bytes);
         }
-        &mut self.bytes[self.end..end]
+        &mut self.bytes[self.end..self.end + bytes]
+    }
+
+    /// What has gone leaves its room: a client that always leaves something waiting would otherwise
+    /// take memory for all that it was ever sent. At least as much has gone as is moved.
+    #[cold]
+    fn make_room(&mut self, bytes: usize) {
+        if self.start >= self.end - self.start {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let wanted = self.end + bytes;
+        if self.bytes.len() < wanted {
+            self.bytes.resize(wanted, 0);
+        }
     }
 
     #[inline]
@@ -46,5 +59,24 @@ impl ReplyQueue {
                 self.bytes = Vec::new();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_is_never_empty_keeps_its_bytes_in_order_and_does_not_grow() {
+        let mut queue = ReplyQueue::default();
+        let piece = |number: u16| number.to_be_bytes().repeat(5000);
+        queue.push(&piece(0));
+        for number in 1..2000 {
+            queue.push(&piece(number));
+            assert_eq!(queue.waiting()[..10_000], piece(number - 1), "{number}");
+            queue.gone(10_000);
+        }
+        assert_eq!(queue.waiting(), piece(1999));
+        assert!(queue.bytes.len() < 100_000, "{} bytes", queue.bytes.len());
     }
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 /// How long the kernel may take to answer: some kernels hang in `ADD_DEV`, and one that waits for a
 /// request that never ends waits for ever.
 pub(super) const LIMIT_S: u64 = 30;
+/// How long it may take to let go of a command that is taken back.
+const LET_GO_NS: u64 = 2_000_000_000;
 
 const CONTROL: &str = "/dev/ublk-control";
 const ANY_QUEUE: u16 = u16::MAX;
@@ -164,6 +166,13 @@ impl Commander {
             return Ok(None);
         };
         checked(awaited.control, awaited.device, result).map(Some)
+    }
+
+    /// Gives a command up; `false` where the kernel does not let go of it in time. It may have been
+    /// done before.
+    pub(super) fn take_back(&mut self, awaited: &mut Awaited) -> Result<bool, UblkError> {
+        let cancelled = self.ring.cancel(&mut awaited.pending, LET_GO_NS);
+        cancelled.map_err(UblkError::system("take a command back"))
     }
 
     fn about(

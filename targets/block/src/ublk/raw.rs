@@ -92,6 +92,17 @@ impl ControlRing {
         })
     }
 
+    /// Takes a command back, and waits so long until the kernel has done with it; whether it has.
+    pub(super) fn cancel(&mut self, pending: &mut Pending, limit_ns: u64) -> io::Result<bool> {
+        let entry = opcode::AsyncCancel::new(pending.number)
+            .build()
+            .user_data(CANCEL);
+        // SAFETY: a cancellation has no memory of ours.
+        let pushed = unsafe { self.ring.submission().push(&entry.into()) };
+        pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))?;
+        Ok(self.answer(pending, limit_ns)?.is_some())
+    }
+
     /// Waits for the answer, no longer than `limit_ns`; `None` when the time was over first.
     pub(super) fn answer(
         &mut self,
@@ -121,6 +132,8 @@ impl ControlRing {
     }
 }
 
+/// Of no command: they are counted from 1.
+const CANCEL: u64 = 0;
 /// What is no tag.
 const WATCHED: u64 = u64::MAX;
 

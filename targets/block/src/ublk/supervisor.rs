@@ -5,16 +5,16 @@
 //! is killed is started again and finds the memory as it was; the kernel keeps what was asked
 //! meanwhile and asks it again.
 
-use super::control::{Awaited, Commander, LIMIT_S, block_path, char_path};
+use super::control::{Awaited, Commander, LIMIT_S, block_path};
 use super::error::UblkError;
-use super::server::{pause, wait_readable};
+use super::halt::{Halt, has_come, moment};
+use super::node;
+use super::server::wait_readable;
 use super::serving::{UblkServing, UblkStarted, parameters, wanted};
 use super::wire::{DeviceFacts, UblkCommand, feature, state};
 use crate::device::Geometry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
@@ -23,7 +23,9 @@ const MOST_DEATHS: u32 = 5;
 const SOON_NS: u64 = 5_000_000_000;
 /// How long a server that is asked to stop may need for what is under way.
 const PATIENCE_NS: u64 = 10_000_000_000;
-const MOMENT: Duration = Duration::from_millis(10);
+/// How long a device that is being made, or goes on, may still need when a signal comes: a server
+/// that ends while the kernel looks for partitions would leave the kernel waiting.
+const LAST_NS: u64 = 2_000_000_000;
 
 /// Makes a device of `size` bytes, has `start_server` serve it, tells `ready`, and removes it when a
 /// signal comes or somebody else stops it.
@@ -48,7 +50,10 @@ pub fn supervise(
         unprivileged: serving.unprivileged,
         server: None,
     };
-    let ended = supervisor.serve(size, geometry, end, start_server, ready);
+    let ended = match supervisor.serve(size, geometry, end, start_server, ready) {
+        Ok(()) | Err(Halt::Asked) => Ok(()),
+        Err(Halt::Failed(error)) => Err(error),
+    };
     let removed = supervisor.remove();
     ended.and(removed)
 }
@@ -98,47 +103,46 @@ impl Supervisor {
         end: &OwnedFd,
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
         ready: &mut dyn FnMut(&UblkStarted) -> io::Result<()>,
-    ) -> Result<(), UblkError> {
+    ) -> Result<(), Halt> {
         let number = self.facts.device;
-        self.wait_for_permission()?;
+        if self.unprivileged {
+            node::wait_for_permission(number, end)?;
+        }
         let parameters = parameters(size, geometry, self.facts.most_io_bytes);
         self.commander.set_parameters(number, &parameters)?;
         self.start(UblkCommand::Start, end, start_server)?;
-        self.find_node()?;
-        ready(&self.started()).map_err(UblkError::system("have the server do what it was told"))?;
+        node::find(&mut self.commander, number, end)?;
         let mut deaths = 0;
         loop {
-            match self.wait(end)? {
-                Event::Signal | Event::Stopped => return Ok(()),
-                Event::Died => {}
-            }
-            if !self.recover(&mut deaths, end, start_server)? {
-                return Ok(());
-            }
             ready(&self.started())
                 .map_err(UblkError::system("have the server do what it was told"))?;
+            match self.wait(end)? {
+                Event::Signal | Event::Stopped => return Ok(()),
+                Event::Died => self.recover(&mut deaths, end, start_server)?,
+            }
         }
     }
 
-    /// Has another server go on where one has died; `false` when somebody stops the device meanwhile.
+    /// Has another server go on where one has died.
     ///
     /// A server that dies before it has fetched anything has a successor as well: the kernel waits
-    /// for the first who does, and refuses to be told once more that one comes.
+    /// for the first who does, and is not told once more that one comes: where a part of the queues
+    /// was fetched, older kernels would follow a pointer to nobody.
     fn recover(
         &mut self,
         deaths: &mut u32,
         end: &OwnedFd,
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
-    ) -> Result<bool, UblkError> {
+    ) -> Result<(), Halt> {
         self.count_death(deaths)?;
-        if !self.is_ready_for_another()? {
-            return Ok(false);
-        }
+        self.expect_another(end)?;
         loop {
             match self.start(UblkCommand::EndRecovery, end, start_server) {
-                Err(UblkError::ServerEnded(_)) if self.is_stopped()? => return Ok(false),
-                Err(UblkError::ServerEnded(_)) => self.count_death(deaths)?,
-                started => return started.map(|()| true),
+                Err(Halt::Failed(UblkError::ServerEnded(_))) if self.is_stopped()? => {
+                    return Err(Halt::Asked);
+                }
+                Err(Halt::Failed(UblkError::ServerEnded(_))) => self.count_death(deaths)?,
+                other => return other,
             }
         }
     }
@@ -153,22 +157,6 @@ impl Supervisor {
         let recovers = self.facts.flags & feature::USER_RECOVERY != 0;
         if !recovers || *deaths > MOST_DEATHS {
             return Err(UblkError::ServerEnded(self.how_it_ended()));
-        }
-        Ok(())
-    }
-
-    /// A device of a user is the user's when udev has given the char device away.
-    fn wait_for_permission(&self) -> Result<(), UblkError> {
-        let path = char_path(self.facts.device);
-        let mut tries = LIMIT_S * 100;
-        while self.unprivileged && sys::may_write(Path::new(&path)).is_err() {
-            if tries == 0 {
-                return Err(UblkError::NotPermitted {
-                    what: "a char device that no rule of udev gives to its owner",
-                });
-            }
-            tries -= 1;
-            pause(MOMENT);
         }
         Ok(())
     }
@@ -191,76 +179,72 @@ impl Supervisor {
         control: UblkCommand,
         end: &OwnedFd,
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
-    ) -> Result<(), UblkError> {
+    ) -> Result<(), Halt> {
         let child = start_server(self.facts.device).map_err(UblkError::system("start a server"))?;
         let process =
             sys::ProcessEnd::of(child.id()).map_err(UblkError::system("watch a server"))?;
-        let server = self.server.insert(Server {
+        let server = Server {
             child,
             end: process,
             began: sys::monotonic_ns(),
-        });
-        let mut begun = self
-            .commander
-            .begin(control, self.facts.device, server.id())?;
-        let deadline = sys::monotonic_ns() + LIMIT_S * 1_000_000_000;
+        };
+        let (device, id) = (self.facts.device, server.id());
+        self.server = Some(server);
+        let begun = self.commander.begin(control, device, id)?;
+        let outcome = self.goes_on(begun, control, end);
+        if let (Err(_), Some(server)) = (&outcome, &mut self.server) {
+            server.kill();
+        }
+        outcome?;
+        // A server that serves ends as it should.
+        if has_come(end, Duration::ZERO)? {
+            return Err(Halt::Asked);
+        }
+        Ok(())
+    }
+
+    /// Waits until the kernel has answered that a server goes on; it takes the command back where
+    /// the server ends first, or too much time goes by.
+    fn goes_on(
+        &mut self,
+        mut begun: Awaited,
+        control: UblkCommand,
+        end: &OwnedFd,
+    ) -> Result<(), Halt> {
+        let mut deadline = sys::monotonic_ns() + LIMIT_S * 1_000_000_000;
+        let mut is_asked = false;
         while self.commander.within(&mut begun, 50_000_000)?.is_none() {
-            let Some(server) = &mut self.server else {
-                break;
-            };
-            if server.has_ended() {
-                let how = self.how_it_ended();
-                self.forget(begun)?;
-                return Err(UblkError::ServerEnded(how));
+            let now = sys::monotonic_ns();
+            if !is_asked && has_come(end, Duration::ZERO)? {
+                is_asked = true;
+                deadline = deadline.min(now + LAST_NS);
             }
-            let late = sys::monotonic_ns() > deadline;
-            if late || is_readable(end)? {
-                self.forget(begun)?;
-                return Err(UblkError::NoAnswer {
+            let has_ended = self.server.as_mut().is_none_or(Server::has_ended);
+            if !has_ended && now <= deadline {
+                continue;
+            }
+            self.take_back(begun)?;
+            return Err(if is_asked {
+                Halt::Asked
+            } else if has_ended {
+                Halt::Failed(UblkError::ServerEnded(self.how_it_ended()))
+            } else {
+                Halt::Failed(UblkError::NoAnswer {
                     command: control.name(),
                     seconds: LIMIT_S,
-                });
-            }
+                })
+            });
         }
         Ok(())
     }
 
-    /// Gives a command up: the kernel cancels it when its ring is closed.
-    fn forget(&mut self, command: Awaited) -> Result<(), UblkError> {
-        self.commander = Commander::open(self.unprivileged)?;
-        drop(command);
-        Ok(())
-    }
-
-    /// The node comes from devtmpfs or udev, after the device: it must be there, a block device, and
-    /// this one.
-    fn find_node(&mut self) -> Result<(), UblkError> {
-        let node = block_path(self.facts.device);
-        let parameters = self.commander.parameters(self.facts.device)?;
-        let mut why = String::new();
-        for _ in 0..1000 {
-            match std::fs::metadata(&node) {
-                Ok(found) if !found.file_type().is_block_device() => {
-                    why = "it is a file of another kind".to_owned();
-                }
-                Ok(found) => {
-                    let (major, minor) = (
-                        rustix::fs::major(found.rdev()),
-                        rustix::fs::minor(found.rdev()),
-                    );
-                    if (major, minor) == (parameters.disk_major, parameters.disk_minor) {
-                        return Ok(());
-                    }
-                    why = format!(
-                        "it is {major}:{minor}, the device is {}:{}",
-                        parameters.disk_major, parameters.disk_minor
-                    );
-                }
-                Err(error) => why = error.to_string(),
-            }
-            pause(MOMENT);
+    /// Gives a command up, and waits until the kernel has: what comes next must not meet it. One that
+    /// cannot be taken back goes with its ring.
+    fn take_back(&mut self, mut command: Awaited) -> Result<(), UblkError> {
+        if !self.commander.take_back(&mut command)? {
+            self.commander = Commander::open(self.unprivileged)?;
         }
-        Err(UblkError::WrongNode { node, why })
+        Ok(())
     }
 
     fn wait(&mut self, end: &OwnedFd) -> Result<Event, UblkError> {
@@ -285,30 +269,30 @@ impl Supervisor {
         }
     }
 
-    /// Waits until the kernel has noticed that the server is gone and lets another one begin; `false`
-    /// when somebody stops or removes the device meanwhile.
-    fn is_ready_for_another(&mut self) -> Result<bool, UblkError> {
+    /// Waits until the kernel has noticed that the server is gone, and tells it that another one
+    /// comes.
+    fn expect_another(&mut self, end: &OwnedFd) -> Result<(), Halt> {
         let number = self.facts.device;
         for _ in 0..LIMIT_S * 100 {
             if self.is_stopped()? {
-                return Ok(false);
+                return Err(Halt::Asked);
             }
             match self.commander.command(UblkCommand::StartRecovery, number) {
-                Ok(()) => return Ok(true),
+                Ok(()) => return Ok(()),
                 // Its char device is not closed, or requests are still being taken back.
                 Err(UblkError::Refused { source, .. })
                     if source.raw_os_error() == Some(libc::EBUSY) =>
                 {
-                    pause(MOMENT);
+                    moment(end)?;
                 }
-                Err(UblkError::NoDevice(_)) => return Ok(false),
-                Err(other) => return Err(other),
+                Err(UblkError::NoDevice(_)) => return Err(Halt::Asked),
+                Err(other) => return Err(other.into()),
             }
         }
-        Err(UblkError::NoAnswer {
+        Err(Halt::Failed(UblkError::NoAnswer {
             command: UblkCommand::StartRecovery.name(),
             seconds: LIMIT_S,
-        })
+        }))
     }
 
     fn is_stopped(&mut self) -> Result<bool, UblkError> {
@@ -355,12 +339,6 @@ impl Supervisor {
             Err(other) => Err(other),
         }
     }
-}
-
-fn is_readable(end: &OwnedFd) -> Result<bool, UblkError> {
-    wait_readable([end, end], Some(Duration::ZERO))
-        .map(|[signal, _]| signal)
-        .map_err(UblkError::system("wait for signals"))
 }
 
 /// Stops a device. Where requests are under way that do not end, `kill_server` ends them.
