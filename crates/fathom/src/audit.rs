@@ -8,7 +8,7 @@ use crate::written::{self, AUDIT};
 use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use record::{Record, read_records};
+use record::Record;
 use report::{AuditAccount, Page, TextLayout};
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let outputs = outputs(matches, &files)?;
     let mut read = Vec::new();
     for file in &files {
-        read.push((file.as_path(), records::whole(file, read_records(file)?)?));
+        read.push((file.as_path(), records::whole(file, records::read(file)?)?));
     }
     let mut records: Vec<Record> = Vec::new();
     let mut places: Vec<String> = Vec::new();

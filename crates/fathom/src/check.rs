@@ -1,10 +1,11 @@
 //! `fathom check`: whether a page follows from the records in it.
 
+use crate::exit::Usage;
 use crate::run::path;
 use crate::tell::{layout, say, tell};
 use crate::written::{RECORDS, RecordFile, force};
 use analyze::{Severity, StudyOptions};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use lab::Kept;
 use record::Record;
@@ -31,7 +32,8 @@ Examples:
 compares it byte by byte. It finds what was changed in the page or in its records alone; it is no signature: whoever invents
 records and makes a page of them has a page that is whole.
 
-Exit codes: 0 the page follows from its records; 1 it cannot be read; 2 usage; 3 it does not follow, or holds no whole records;
+Exit codes: 0 the page follows from its records; 2 usage, or a file that cannot be read or is no page; 3 it does not
+follow, or holds no whole records;
 4 another version made it, so that this one cannot say whether it follows";
 
 pub(crate) fn command() -> Command {
@@ -113,10 +115,26 @@ fn code(found: &PageCheck) -> i32 {
     }
 }
 
-/// A page as it stands in a file. Errors: it cannot be read, or is no text.
+/// A page as it stands in a file. Errors: it cannot be read, or is no page.
 fn text_of(file: &Path) -> Result<String> {
-    let cannot = || format!("cannot read {}", file.display());
-    sys::text_at_most(file, MOST_BYTES).with_context(cannot)
+    const PAGES: &str = "a page is what `fathom report RECORDS -o PAGE.html` writes";
+    let name = file.display();
+    let text = sys::text_at_most(file, MOST_BYTES)
+        .map_err(|error| Usage(format!("cannot read {name}: {error}; {PAGES}")))?;
+    let mut tags = text
+        .match_indices('<')
+        .map(|(at, _)| &text.as_bytes()[at..]);
+    let begins = |tag: &[u8]| {
+        let is = |word: &[u8]| {
+            tag.get(..word.len())
+                .is_some_and(|of| of.eq_ignore_ascii_case(word))
+        };
+        is(b"<html") || is(b"<!doctype") || is(b"<body")
+    };
+    if !tags.any(begins) {
+        return Err(Usage(format!("{name} is no page; {PAGES}")).into());
+    }
+    Ok(text)
 }
 
 fn said(file: &Path, found: &PageCheck, matches: &ArgMatches) -> String {

@@ -7,7 +7,7 @@ use crate::typing::typed;
 use crate::written::{self, EXPORT, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use record::{Record, read_records};
+use record::Record;
 use report::export::{ExportColumn, csv, export, json_lines};
 use run::safety::OutputFile;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 fn read(inputs: &[&PathBuf]) -> Result<Vec<Record>> {
     let mut all = Vec::new();
     for file in inputs {
-        let found = read_records(file).map_err(|e| Usage(format!("cannot read {e}")))?;
+        let found = records::read(file)?;
         all.push((file.as_path(), records::whole(file, found)?));
     }
     let counting = records::counting(all).into_iter().flatten();

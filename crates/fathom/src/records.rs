@@ -4,7 +4,7 @@ use crate::exit::Usage;
 use crate::tell::say;
 use anyhow::Result;
 use clap::{Arg, ArgAction, value_parser};
-use record::{ReadRecords, Record};
+use record::{ReadRecords, Record, read_records};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -36,6 +36,16 @@ pub(crate) fn is_other_data(path: &Path) -> bool {
         std::fs::File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes))
     });
     matches!(read, Some(Ok(_))) && bytes.contains(&0)
+}
+
+/// What a file holds. Errors: it cannot be read, which is a mistake of whoever named it.
+pub(crate) fn read(file: &Path) -> Result<ReadRecords> {
+    read_records(file).map_err(|error| {
+        Usage(format!(
+            "cannot read {error}; files of records are what `fathom run --records FILE` writes"
+        ))
+        .into()
+    })
 }
 
 /// The whole records of a file; its damaged lines are told. Errors: it has none.

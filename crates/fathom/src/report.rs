@@ -11,7 +11,7 @@ use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use record::{Record, read_records};
+use record::Record;
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -167,7 +167,7 @@ fn options(matches: &ArgMatches) -> Result<StudyOptions> {
 fn read(files: &[&PathBuf], labels: &mut Vec<String>) -> Result<Vec<Record>> {
     let mut all = Vec::new();
     for file in files {
-        let read = read_records(file).map_err(|e| Usage(e.to_string()))?;
+        let read = records::read(file)?;
         all.push((file.as_path(), records::whole(file, read)?));
     }
     let mut out: Vec<Record> = Vec::new();

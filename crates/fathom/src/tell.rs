@@ -7,23 +7,32 @@ use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches};
 use report::{TextLayout, broken, coloured, without_commands};
 use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use units::visible;
 
 /// Prints a result for people, as wide as the terminal is and in colours where it has them; a reader
 /// that has gone is no error, and neither is a terminal that hung up.
 pub(crate) fn tell(text: &str) -> Result<()> {
-    let text = match columns() {
+    tell_form(&fit(text, &std::io::stdout()))
+}
+
+/// Text as `out` can show it: broken between words where a terminal ends, in colours where it has
+/// them, and without what would change the look of other text.
+fn fit(text: &str, out: &(impl IsTerminal + AsFd)) -> String {
+    let text = match columns_of(out) {
         Some(columns) => broken(text, columns),
         None => visible(text),
     };
-    tell_form(&in_colour(&without_commands(&text), &std::io::stdout()))
+    in_colour(&without_commands(&text), out)
 }
 
 /// Columns of the terminal that shows the result, where one does.
 fn columns() -> Option<usize> {
-    let out = std::io::stdout();
-    let size = sys::terminal_size(out.as_fd()).filter(|_| is_on_terminal(&out));
+    columns_of(&std::io::stdout())
+}
+
+fn columns_of(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = sys::terminal_size(out.as_fd()).filter(|_| is_on_terminal(out));
     size.map(|(columns, _)| columns)
 }
 
@@ -101,8 +110,9 @@ pub(crate) fn tell_form(form: &str) -> Result<()> {
 /// Says something beside the result, which alone is on standard output.
 pub(crate) fn say(text: &str) {
     let mut err = std::io::stderr();
-    let text = in_colour(&without_commands(&visible(text)), &err);
-    let _nobody_reads_a_closed_terminal = writeln!(err, "{text}");
+    let text = fit(text, &err);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let _nobody_reads_a_closed_terminal = write!(err, "{text}{end}");
 }
 
 /// Says the annotations of a job's log, as they are: its runner reads them.

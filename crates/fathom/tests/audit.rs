@@ -214,7 +214,12 @@ fn a_job_gets_the_findings_in_the_forms_that_it_reads_and_nothing_else_is_replac
 fn files_that_are_missing_or_hold_nothing_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let missing = fathom(&["audit", directory.path().join("none").to_str().unwrap()]);
-    assert!(missing.status.code() != Some(0) && complaints(&missing).contains("none"));
+    assert_eq!(missing.status.code(), Some(2));
+    let said = complaints(&missing);
+    assert!(
+        said.contains("none") && said.contains("--records FILE"),
+        "{said}"
+    );
     let empty = directory.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let output = fathom(&["audit", empty.to_str().unwrap()]);

@@ -66,17 +66,24 @@ fn a_page_whose_figure_was_changed_is_found_and_no_output_takes_its_place() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_mistake_of_the_command_line() {
+fn what_cannot_be_read_or_is_no_page_is_refused_and_what_a_page_is_is_said() {
     let place = Place::new();
     place.write("binary.html", &[0xff; 100]);
     for file in ["none.html", ".", "binary.html"] {
         let checked = place.fathom(&format!("check {file}"));
-        assert_eq!(checked.code, Some(1), "{file}: {}", checked.complained);
+        assert_eq!(checked.code, Some(2), "{file}: {}", checked.complained);
         assert!(
             checked.complained.contains("cannot read"),
             "{}",
             checked.complained
         );
+    }
+    for text in ["", "a,b\n1,2\n", "{\"schema\":2}\n"] {
+        place.write("other", text.as_bytes());
+        let checked = place.fathom("check other");
+        assert_eq!(checked.code, Some(2), "{text:?}: {}", checked.complained);
+        let said = "other is no page; a page is what `fathom report RECORDS -o PAGE.html` writes";
+        assert!(checked.complained.contains(said), "{}", checked.complained);
     }
 }
 

@@ -186,3 +186,49 @@ fn a_finding_is_a_line_on_a_terminal_and_findings_shows_it_in_full() {
         "{full}"
     );
 }
+
+#[test]
+fn an_error_and_what_a_plan_will_do_end_their_lines_between_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = directory.path().join("plan.toml");
+    let text = r#"
+        question = "Does a program that says yes take as long to start as another one that says no?"
+        metric = "time"
+        passes = [2]
+        budget = "20s"
+        [workload]
+        command = "{program}"
+        [[arm]]
+        name = "yes"
+        set = { program = "true" }
+        [[arm]]
+        name = "no, which cannot be started because it is not there"
+        set = { program = "no-such-program" }
+    "#;
+    std::fs::write(&plan, text).unwrap();
+    let records = directory.path().join("records.jsonl");
+    let run = [
+        "lab",
+        "run",
+        plan.to_str().unwrap(),
+        "--records",
+        records.to_str().unwrap(),
+        "--no-live",
+    ];
+    let missing =
+        "a-file/that is not there, whose name has words, and more than a narrow line holds";
+    for of in [run.as_slice(), &["audit", missing], &["report", missing]] {
+        for columns in WIDTHS {
+            let _left_by_the_run_before = std::fs::remove_file(&records);
+            let shown = bare(&on_a_terminal(columns, of, &[]));
+            assert!(!shown.is_empty());
+            for line in shown.lines() {
+                let is_one_word = line.split_whitespace().count() <= 2;
+                assert!(
+                    line.chars().count() <= columns.into() || is_one_word,
+                    "{columns}: {line:?} of\n{shown}"
+                );
+            }
+        }
+    }
+}

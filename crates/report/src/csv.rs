@@ -153,7 +153,8 @@ fn decimal(value: Option<f64>) -> String {
 
 /// Adds one line; cells are quoted where they must be, and characters that change the look of other
 /// text, but for line breaks, are escaped as Rust writes them: tables are also read on terminals.
-/// What the runner of a job would obey is written as in text for people, for want of an escape.
+/// What the runner of a job would obey is written as in text for people, for want of an escape, and
+/// a spreadsheet finds an apostrophe before text that it would compute, which tells it not to.
 pub(crate) fn push_row(out: &mut String, cells: &[String]) {
     for (position, cell) in cells.iter().enumerate() {
         if position > 0 {
@@ -178,7 +179,17 @@ fn escaped(cell: &str) -> String {
         c => c.to_string(),
     };
     let escaped: String = cell.chars().map(escape).collect();
-    crate::without_commands(&escaped)
+    let escaped = crate::without_commands(&escaped);
+    if is_formula(&escaped) {
+        format!("'{escaped}")
+    } else {
+        escaped
+    }
+}
+
+/// Whether a spreadsheet computes a cell instead of showing it: text is, numbers are not, for a sign.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t']) && !cell.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -263,7 +274,32 @@ mod tests {
             ..example::oltp()
         };
         let rows = parse(&csv(&[record]));
-        assert_eq!(rows[1][0], "=n\\u{1b}[2J\\u{202e}\\r\n\tend");
+        assert_eq!(rows[1][0], "'=n\\u{1b}[2J\\u{202e}\\r\n\tend");
+    }
+
+    #[test]
+    fn a_spreadsheet_computes_no_name_and_numbers_stay_numbers() {
+        let line = |cells: &[&str]| {
+            let mut out = String::new();
+            let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
+            push_row(&mut out, &cells);
+            out
+        };
+        let commands = [
+            "=HYPERLINK(1)",
+            "+1+1",
+            "-2+cmd|x",
+            "@SUM(A1)",
+            "\t=1",
+            "-",
+            "+inf",
+        ];
+        for (name, cell) in commands.iter().zip(parse(&line(&commands)).concat()) {
+            assert_eq!(cell, format!("'{name}"));
+        }
+        let numbers = "-1.5,+3,-1e-3,0,\n";
+        assert_eq!(line(&["-1.5", "+3", "-1e-3", "0", ""]), numbers);
+        assert_eq!(line(&["a=b", "a-b", "x@y"]), "a=b,a-b,x@y\n");
     }
 
     #[test]

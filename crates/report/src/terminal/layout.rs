@@ -41,11 +41,23 @@ pub fn broken(text: &str, columns: usize) -> String {
         let margin = line.len() - bare.len();
         if width(line) <= columns {
             page.line(line);
+        } else if let Some(label) = label(line) {
+            page.wrapped(label, width(label), &line[label.len()..]);
         } else {
             page.wrapped(&" ".repeat(margin), margin + 2, bare);
         }
     }
     page.finish()
+}
+
+/// The first column of a line that has one, with the gap behind it.
+fn label(line: &str) -> Option<&str> {
+    const WIDEST: usize = 24;
+    let name = line.trim_start().split("  ").next().unwrap_or_default();
+    let end = line.len() - line.trim_start().len() + name.len();
+    let gap = line[end..].len() - line[end..].trim_start().len();
+    let label = &line[..end + gap];
+    (gap > 0 && !name.is_empty() && width(label) <= WIDEST).then_some(label)
 }
 
 #[cfg(test)]
@@ -75,5 +87,9 @@ mod tests {
             "a  table\n  a margin and words\n    that go on\n"
         );
         assert_eq!(broken(text, 100), text);
+        assert_eq!(
+            broken("sees      where runs vary by 5 %\n", 25),
+            "sees      where runs vary\n          by 5 %\n"
+        );
     }
 }
