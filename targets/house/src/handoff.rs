@@ -59,13 +59,13 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// The mark of a part of a file. It must be the next bytes of the connection after those before
-    /// it.
-    pub fn put(&self, span: FileSpan) -> Bytes {
+    #[cfg(test)]
+    fn put(&self, span: FileSpan) -> Bytes {
         self.put_all([span], None)
     }
 
-    /// One mark of several parts that follow each other, of [`SPAN`] bytes together at most.
+    /// One mark of several parts that follow each other, of [`SPAN`] bytes together at most. It must
+    /// be the next bytes of the connection after those before it.
     ///
     /// `fault` is told where they are not sent whole; the connection ends then.
     pub fn put_all(

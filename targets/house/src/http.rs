@@ -8,6 +8,7 @@ use crate::inbound::{Inbound, Waits};
 use crate::injector::Throttle;
 use crate::listener::{Connection, Ending, Host, Peer};
 use crate::metrics::{Metrics, Misbehaved, Sighting};
+use crate::mishaps::{Answering, Mishaps, UnderWay};
 use crate::orders::Orders;
 use crate::outbound::{Outbound, Told, Visit};
 use crate::pages::OWN_PAGES;
@@ -30,7 +31,8 @@ use tokio::time::{Instant, sleep};
 /// What a server is about: it answers requests, and knows nothing of sockets.
 ///
 /// The extensions of a request hold its [`Peer`], its [`Sighting`], which is to be told what the
-/// request is, and where the kernel can send files the [`Handoff`] of its connection.
+/// request is, the [`UnderWay`] that tells operators why it is not done, and where the kernel can
+/// send files the [`Handoff`] of its connection.
 pub trait Site: Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error = StdError> + Send + Unpin + 'static;
 
@@ -62,6 +64,7 @@ pub struct Http<S> {
     pub site: S,
     metrics: Arc<Metrics>,
     orders: Arc<Orders>,
+    mishaps: Arc<Mishaps>,
     /// How long a client that is waited for has.
     idle: Duration,
     /// Where connections get the memory for what comes and what goes out, if not as they like.
@@ -76,10 +79,17 @@ impl<S: Site> Http<S> {
             site,
             metrics,
             orders,
+            mishaps: Arc::new(Mishaps::untold()),
             idle,
             buffers: None,
             numbers: AtomicU64::new(0),
         }
+    }
+
+    /// The same with what breaks off told.
+    #[must_use]
+    pub fn telling(self, mishaps: Arc<Mishaps>) -> Self {
+        Self { mishaps, ..self }
     }
 
     /// The same with a limit to the memory of all connections, instead of as much as is quickest for
@@ -127,26 +137,31 @@ impl<S: Site> Http<S> {
         }
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(visit.sighting.clone());
+        let address = peer.address;
+        let under_way = UnderWay::new(&self.mishaps, request.method(), request.uri(), address);
+        request.extensions_mut().insert(under_way.clone());
         let waits = Waits::of(request.headers());
         // What is refused on command is read as fast as it comes.
         let throttle = injector.clone().filter(|_| decision.error.is_none());
         let throttle = throttle.map(|injector| Throttle::new(injector, kind));
         let (parts, body) = request.into_parts();
-        let inbound = self.inbound(body, throttle);
+        let inbound = self.inbound(body, throttle, &under_way);
         let asked = Asked {
             number,
             peer,
             failure: decision.error,
         };
+        let answering = Answering::new(under_way.clone());
         let (response, told) = self
             .site
             .answer(Request::from_parts(parts, inbound.clone()), asked)
             .await;
+        answering.done();
         if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
             inbound.drain(waits).await;
         }
         let (parts, body) = response.into_parts();
-        let outbound = Outbound::new(body, &parts, visit, told);
+        let outbound = Outbound::new(body, &parts, visit, told, under_way);
         let outbound = match &injector {
             Some(injector) => outbound.shaped(injector, &decision),
             None => outbound,
@@ -155,8 +170,15 @@ impl<S: Site> Http<S> {
     }
 
     /// The body of a request as a site reads it: with patience, and as fast as was commanded.
-    fn inbound(&self, body: Incoming, throttle: Option<Throttle>) -> Option<Inbound> {
-        (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle))
+    fn inbound(
+        &self,
+        body: Incoming,
+        throttle: Option<Throttle>,
+        under_way: &UnderWay,
+    ) -> Option<Inbound> {
+        let wanted_by = under_way.clone();
+        (!body.is_end_stream())
+            .then(|| Inbound::new(body, Patience::new(self.idle), throttle, wanted_by))
     }
 
     /// Answers all requests of one connection. With a handoff, `stream` is the `Direct` of it.

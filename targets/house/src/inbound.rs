@@ -5,6 +5,7 @@
 
 use crate::StdError;
 use crate::injector::Throttle;
+use crate::mishaps::UnderWay;
 use crate::patience::Patience;
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -39,9 +40,21 @@ struct State {
     stage: Stage,
     patience: Patience,
     throttle: Option<Throttle>,
+    /// Bytes that have come.
+    came: u64,
+    /// Who is told where it ends early, as long as anybody wants it.
+    wanted_by: Option<UnderWay>,
 }
 
 impl State {
+    /// The body does not come to its end.
+    fn broke(&mut self, stage: Stage, why: &str) {
+        self.stage = stage;
+        if let Some(request) = &self.wanted_by {
+            request.broke(&format!("{why} after {} bytes of it", self.came));
+        }
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         if self.stage == Stage::GivenUp {
             return Poll::Ready(None);
@@ -54,12 +67,13 @@ impl State {
         self.stage = Stage::Begun;
         let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(context) else {
             ready!(self.patience.poll_wait(context));
-            self.stage = Stage::GivenUp;
+            self.broke(Stage::GivenUp, "the client was given up");
             return Poll::Ready(Some(Err("too little of the body came for too long".into())));
         };
         match polled.map(|polled| polled.map(Frame::into_data)) {
             Some(Ok(Ok(bytes))) => {
                 self.patience.moved(bytes.len() as u64);
+                self.came += bytes.len() as u64;
                 let bytes = match &mut self.throttle {
                     Some(throttle) => ready!(throttle.poll_pass(bytes, context)),
                     None => bytes,
@@ -68,7 +82,7 @@ impl State {
             }
             Some(Ok(Err(other))) => Poll::Ready(Some(Ok(other))),
             Some(Err(error)) => {
-                self.stage = Stage::Ended;
+                self.broke(Stage::Ended, "the body ended early");
                 Poll::Ready(Some(Err(error.into())))
             }
             None => {
@@ -88,7 +102,12 @@ impl State {
 pub struct Inbound(Arc<Mutex<State>>);
 
 impl Inbound {
-    pub(crate) fn new(body: Incoming, patience: Patience, throttle: Option<Throttle>) -> Self {
+    pub(crate) fn new(
+        body: Incoming,
+        patience: Patience,
+        throttle: Option<Throttle>,
+        wanted_by: UnderWay,
+    ) -> Self {
         let stage = if body.is_end_stream() {
             Stage::Ended
         } else {
@@ -99,6 +118,8 @@ impl Inbound {
             stage,
             patience,
             throttle,
+            came: 0,
+            wanted_by: Some(wanted_by),
         })))
     }
 
@@ -117,6 +138,7 @@ impl Inbound {
 
     /// Reads what is left, unless the client waits to be told to send it.
     pub(crate) async fn drain(&self, waits: Waits) {
+        self.state().wanted_by = None;
         match self.state().stage {
             Stage::Ended | Stage::GivenUp => return,
             Stage::Unasked if waits == Waits::ToBeTold => return,

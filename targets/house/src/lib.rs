@@ -4,8 +4,8 @@
 //! does TLS, counts connections, gives each to a [`Host`], and ends them all; [`Patient`] gives up
 //! who does not take what is written; [`Orders`] say how it misbehaves, as exactly as [`Wakes`]
 //! can; [`Metrics`] counts. The upper one is HTTP: [`Http`] is a [`Host`] that numbers, delays,
-//! fails, throttles, cuts and counts requests, gives bodies patience and files to the kernel, and
-//! leaves the answers to a [`Site`]; [`Pages`] are those under `/fathom/`.
+//! fails, throttles, cuts and counts requests, gives bodies patience and files to the kernel, tells
+//! operators what broke off ([`Mishaps`]), and leaves the answers to a [`Site`]; [`Pages`] are those under `/fathom/`.
 //!
 //! A target says which operations it has ([`OperationName`]), marks what a request was ([`Sighting`]),
 //! and gets the metrics and the page that says what it saw, in the form of a record's measurements.
@@ -20,6 +20,7 @@ mod inbound;
 mod injector;
 mod listener;
 mod metrics;
+mod mishaps;
 mod orders;
 mod outbound;
 mod pages;
@@ -36,6 +37,7 @@ pub use listener::{
     Address, Connection, Ending, Host, ListenError, Listening, Peer, check_listening, serve,
 };
 pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
+pub use mishaps::{LogLine, Mishaps, UnderWay, described};
 pub use orders::Orders;
 pub use outbound::{Outbound, Told};
 pub use pages::{About, NoPage, ORDERS, OwnPage, PAGES, Pages};

@@ -3,6 +3,7 @@
 use crate::StdError;
 use crate::injector::{Injector, Throttle};
 use crate::metrics::{Answered, Flight, Metrics, Misbehaved, Sighting};
+use crate::mishaps::{UnderWay, described};
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
 use http::{StatusCode, header};
@@ -47,10 +48,17 @@ pub struct Outbound<B: Body<Data = Bytes, Error = StdError> + Unpin> {
     ended: bool,
     shape: Option<Box<Shape>>,
     told: Option<Told>,
+    under_way: UnderWay,
 }
 
 impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Outbound<B> {
-    pub(crate) fn new(inner: B, parts: &Parts, visit: Visit, told: Option<Told>) -> Self {
+    pub(crate) fn new(
+        inner: B,
+        parts: &Parts,
+        visit: Visit,
+        told: Option<Told>,
+        under_way: UnderWay,
+    ) -> Self {
         let announced = || {
             parts
                 .headers
@@ -69,6 +77,7 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Outbound<B> {
             ended: false,
             shape: None,
             told,
+            under_way,
         }
     }
 
@@ -151,7 +160,10 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Body for Outbound<B> {
         }
         let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
             Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            Some(Err(error)) => {
+                this.under_way.broke(&described(error.as_ref()));
+                return Poll::Ready(Some(Err(error)));
+            }
             None => {
                 this.ended = true;
                 return Poll::Ready(None);
@@ -201,6 +213,9 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Drop for Outbound<B> {
         self.visit
             .metrics
             .count(self.visit.seen_as, &self.visit.sighting, &answered);
+        if !answered.whole && !answered.cut {
+            self.under_way.was_left();
+        }
         if let Some(told) = self.told.take() {
             told(&answered);
         }

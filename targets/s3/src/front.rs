@@ -12,12 +12,12 @@ use crate::guard::{Found, Guard};
 use crate::journal::{Entry, Journal, Said};
 use crate::messages;
 use crate::pages::unknown_page;
-use crate::protocol::{Log, custom};
+use crate::protocol::custom;
 use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
 use crate::storage::{ObjectStore, StorageError, WallClock};
-use house::{Answered, Asked, Inbound, NoPage, ORDERS, OwnPage, Pages, Site, Told};
+use house::{Answered, Asked, Inbound, LogLine, NoPage, ORDERS, OwnPage, Pages, Site, Told};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use s3s::service::S3Service;
@@ -37,7 +37,7 @@ pub(crate) struct Front {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<Pages>,
     /// Told of each change of misbehaviour.
-    pub(crate) log: Log,
+    pub(crate) log: LogLine,
     /// Where this server's buckets are, as signatures name it.
     pub(crate) region: String,
     /// Where a line of each request goes, if anywhere.

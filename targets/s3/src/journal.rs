@@ -3,16 +3,15 @@
 
 use crate::access::OPERATIONS;
 use crate::messages::{self, About};
-use crate::protocol::Log;
 use crate::question::pairs;
 use crate::storage::WallClock;
-use house::{Answered, Peer};
+use house::{Answered, LogLine, Peer};
 use http::{HeaderValue, Request, Uri, header};
 
 /// Where lines go, and by which clock they are dated.
 #[derive(Clone)]
 pub(crate) struct Journal {
-    pub(crate) log: Log,
+    pub(crate) log: LogLine,
     pub(crate) clock: WallClock,
 }
 

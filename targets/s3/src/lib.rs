@@ -35,9 +35,8 @@ mod storage;
 
 pub use acl::Ownership;
 pub use front::OPERATION_KINDS;
-pub use house::{TlsFiles, check_listening};
+pub use house::{LogLine, TlsFiles, check_listening};
 pub use keyring::{Keyring, KeyringError, Permission};
 pub use misbehave::{Buckets, MisbehaveError, Misbehaviour, Vocabulary};
-pub use protocol::Log;
 pub use server::{ServerError, ServerOptions, serve};
 pub use storage::*;

@@ -32,26 +32,24 @@ pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
 pub(crate) use finished::Finished;
 pub(crate) use tags::{Tagged, from_document as tags_of};
 
+use self::outflow::ByKernel;
 use crate::access::{Access, Asking, Deed};
 use crate::forms::Sender;
 use crate::operations::s3_operations;
 use crate::policy::{Circumstances, UNTAGGED};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
-use house::{Handoff, Peer, Sighting};
+use house::{LogLine, Peer, Sighting, UnderWay, described};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Told of what an operator should know; never of secrets.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The protocol's side of a server.
 pub(crate) struct Protocol {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) access: Arc<Access>,
     pub(crate) region: String,
-    pub(crate) log: Log,
+    pub(crate) log: LogLine,
     /// Whether it was said that the store's directory is gone.
     pub(crate) lost: AtomicBool,
     pub(crate) finished: Finished,
@@ -76,8 +74,7 @@ pub(crate) struct Asked<T> {
     /// The address that the client used, without its end.
     pub(crate) base: String,
     pub(crate) peer: Option<Peer>,
-    /// Of a connection on which the kernel can send files.
-    pub(crate) handoff: Option<Arc<Handoff>>,
+    pub(crate) kernel: Option<ByKernel>,
     pub(crate) sighting: Option<Sighting>,
 }
 
@@ -93,7 +90,11 @@ impl<T> Asked<T> {
             extensions,
             ..
         } = request;
-        let (peer, handoff) = (extensions.get().copied(), extensions.get().cloned());
+        let peer = extensions.get().copied();
+        let kernel = extensions.get().map(|handoff| ByKernel {
+            handoff: Arc::clone(handoff),
+            fault: extensions.get().map(UnderWay::fault),
+        });
         let sighting = extensions.get().cloned();
         if credentials.is_some() && region.is_none() {
             return Err(s3_error!(
@@ -121,7 +122,7 @@ impl<T> Asked<T> {
             bucket_configuration,
             base,
             peer,
-            handoff,
+            kernel,
             sighting,
         })
     }
@@ -213,17 +214,6 @@ impl Protocol {
     }
 }
 
-/// An error with what caused it.
-pub(crate) fn described(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
-}
-
 /// An answer with headers for which the protocol library has no fields.
 pub(crate) struct Answered<T> {
     pub(crate) output: T,
@@ -301,7 +291,7 @@ mod tests {
             bucket_configuration: None,
             base: String::new(),
             peer: None,
-            handoff: None,
+            kernel: None,
             sighting: None,
         }
     }

@@ -8,9 +8,12 @@ use crate::journal::Journal;
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::pages::{Account, SignedPages};
-use crate::protocol::{Finished, Log, Protocol, described};
+use crate::protocol::{Finished, Protocol};
 use crate::storage::{ObjectStore, WallClock};
-use house::{Address, Http, ListenError, Listening, Metrics, Orders, Pages, TlsFiles, Wakes};
+use house::{
+    Address, Http, ListenError, Listening, LogLine, Metrics, Mishaps, Orders, Pages, TlsFiles,
+    Wakes, described,
+};
 use misbehave::Misbehaviour;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -34,10 +37,10 @@ pub struct ServerOptions {
     /// Threads that serve; `None` takes one for each CPU.
     pub threads: Option<usize>,
     pub clock: WallClock,
-    /// Told of internal errors; never of secrets.
-    pub log: Log,
+    /// Told of internal errors, and of requests that break off; never of secrets.
+    pub log: LogLine,
     /// Told a line of each request, if anybody is.
-    pub requests: Option<Log>,
+    pub requests: Option<LogLine>,
     /// How long a head or a handshake may take, and each 16 KiB of a body or an answer.
     pub idle: Duration,
     /// What lifecycle rules mean by a day.
@@ -64,7 +67,8 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServerError> {
     let account = Account::new(&mut options, &store);
-    let front = front(&mut options, &account, Wakes::of_kernel());
+    let mishaps = Arc::new(Mishaps::new(Arc::clone(&options.log)));
+    let front = front(&mut options, &account, Wakes::of_kernel()).telling(mishaps);
     let listening = Listening {
         waiting_threads: 512,
         address: Address::Tcp(options.listen),
@@ -151,7 +155,7 @@ pub(crate) fn front(
 
 /// Applies lifecycle rules again and again: 24 times a day of theirs, but not more often than each
 /// second.
-async fn sweep(account: Arc<Account>, clock: WallClock, log: Log, day: Duration) {
+async fn sweep(account: Arc<Account>, clock: WallClock, log: LogLine, day: Duration) {
     let pause = (day / 24).max(Duration::from_secs(1));
     let day_ms = u64::try_from(day.as_millis())
         .unwrap_or(lifecycle::DAY_MS)
@@ -179,6 +183,7 @@ mod tests {
     use crate::storage::{BucketDocument, NewBucket, PutFinish, StorageOptions, open_memory};
     use house::{Ending, Host as _, Peer};
     use misbehave::Vocabulary;
+    use std::sync::Mutex;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::time::Instant;
 
@@ -189,6 +194,10 @@ mod tests {
 
     /// A server in memory, in whose bucket everybody may do everything with objects.
     fn server(misbehave: Option<&str>) -> Arc<Http<Front>> {
+        Arc::new(house(misbehave))
+    }
+
+    fn house(misbehave: Option<&str>) -> Http<Front> {
         let store = open_memory(StorageOptions::new(Arc::new(|| 0))).unwrap();
         store.create_bucket("bucket", NewBucket::default()).unwrap();
         let open = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::bucket","arn:aws:s3:::bucket/*"]}}"#;
@@ -215,7 +224,7 @@ mod tests {
             ownership: Ownership::default(),
         };
         let account = Account::new(&mut options, &store);
-        Arc::new(front(&mut options, &account, Wakes::of_runtime()))
+        front(&mut options, &account, Wakes::of_runtime())
     }
 
     /// A connection to it, and what ends when the server is done with it.
@@ -342,6 +351,40 @@ mod tests {
             sleep(IDLE / 3).await;
         }
         assert!(taken > LARGE, "{taken}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_breaks_off_in_the_middle_is_told_once_and_what_is_had_whole_is_not() {
+        let lines = Arc::new(Mutex::new(Vec::<String>::new()));
+        let kept = Arc::clone(&lines);
+        let log = move |line: &str| kept.lock().unwrap().push(line.to_owned());
+        let front = Arc::new(house(None).telling(Arc::new(Mishaps::new(Arc::new(log)))));
+        let (mut near, served) = connect(&front);
+        near.write_all(b"HEAD /bucket/large HTTP/1.1\r\nhost: x\r\n\r\nGET /bucket/large HTTP/1.1\r\nhost: x\r\nrange: bytes=5-9\r\n\r\nGET /bucket/none HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        near.read_to_end(&mut Vec::new()).await.unwrap();
+        served.await.unwrap();
+        assert_eq!(*lines.lock().unwrap(), [""; 0]);
+        let (mut near, served) = connect(&front);
+        near.write_all(b"GET /bucket/large?secret=1 HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await
+            .unwrap();
+        near.read_exact(&mut [0; 10_000]).await.unwrap();
+        drop(near);
+        served.await.unwrap();
+        let (mut near, served) = connect(&front);
+        near.write_all(b"PUT /bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nabc")
+            .await
+            .unwrap();
+        near.shutdown().await.unwrap();
+        near.read_to_end(&mut Vec::new()).await.unwrap();
+        served.await.unwrap();
+        assert_eq!(
+            *lines.lock().unwrap(),
+            [
+                "GET /bucket/large from 127.0.0.1: the client left before it had all of the answer",
+                "PUT /bucket/k from 127.0.0.1: the body ended early after 3 bytes of it",
+            ]
+        );
     }
 
     /// How many seconds a body of a megabyte takes to go in.

@@ -1,8 +1,7 @@
 //! What this server says of itself on the pages that every target has.
 
-use crate::error::described;
 use crate::store::{ShareStore, StoreCounts};
-use house::{About, Counter};
+use house::{About, Counter, described};
 use std::sync::Arc;
 
 /// One server's account.

@@ -1,9 +1,9 @@
 //! Answers.
 
-use crate::error::{ShareError, described};
+use crate::error::ShareError;
 use crate::flow::FromStore;
 use bytes::Bytes;
-use house::StdError;
+use house::{StdError, described};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;

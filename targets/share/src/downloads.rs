@@ -1,17 +1,16 @@
 //! Uploads as they are given back.
 
 use crate::answer::{Denial, ShareBody, ShareReply, nothing, with};
+use crate::content::BodyReader;
 use crate::flow::{FromStore, Stretch, Way};
 use crate::index::{DownloadRow, KeptUpload};
-use crate::mishaps::CLIENT_LEFT;
 use crate::names::{disposition, told_media};
 use crate::pieces::{Ahead, PIECE, Pieces};
 use crate::ranges::{Validators, WantedBytes, moment};
 use crate::site::{ShareSite, Visitor};
 use crate::token;
-use house::{FileFault, Handoff, Sighting};
+use house::{Handoff, Sighting, UnderWay};
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -126,7 +125,16 @@ impl ShareSite {
         .await?;
         let media = told_media(&upload.media);
         let given = Given::of(&upload, size, &visitor.parts.headers, &media);
-        if given.begins && !is_head {
+        let (begins, content) = (given.begins && !is_head, given.content());
+        let head = described(&upload, &media, &given);
+        let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {
+            Some(reader) => {
+                let stream = self.stream(reader, given.stretches, upload.body.chunk, &visitor);
+                ShareBody::Streamed(Box::new(stream.begun().await?))
+            }
+            None => ShareBody::empty(),
+        };
+        if begins {
             self.history.add(DownloadRow {
                 upload: upload.id.clone(),
                 at: visitor.now,
@@ -139,58 +147,40 @@ impl ShareSite {
             });
         }
         if let Some(sighting) = visitor.parts.extensions.get::<Sighting>() {
-            sighting.took(if is_head { 0 } else { given.content() });
+            sighting.took(if is_head { 0 } else { content });
         }
-        let head = described(&upload, &media, &given);
-        // The kernel sends where nothing was said of how many rows are read at once.
-        let handoff = visitor.parts.extensions.get::<Arc<Handoff>>();
-        let has_places = reader.as_ref().is_some_and(|reader| reader.has_places());
-        let way = match (self.store.options.read_batch, handoff) {
-            (0, Some(handoff)) if has_places => {
-                let request = visitor.under_way.clone();
-                let fault: FileFault = Arc::new(move |error| request.broke(&unsent(error)));
-                Way::Kernel(Arc::clone(handoff), fault)
-            }
-            (batch, _) => Way::Read(u64::from(batch.max(1))),
-        };
-        let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {
-            Some(reader) => {
-                let (stretches, chunk) = (given.stretches, upload.body.chunk);
-                let ahead = Arc::clone(&self.store.ahead).try_acquire_owned();
-                let request = visitor.under_way;
-                let stream = match (way, ahead) {
-                    (Way::Read(_), Err(_full)) => {
-                        let reader = Box::new(Pieces::new(reader, chunk));
-                        FromStore::new(reader, stretches, PIECE, Way::Piecemeal, request)
-                    }
-                    (Way::Read(batch), Ok(ahead)) => {
-                        let reader = Box::new(Ahead::new(reader, ahead));
-                        FromStore::new(reader, stretches, chunk, Way::Read(batch), request)
-                    }
-                    (kernel, _) => FromStore::new(reader, stretches, chunk, kernel, request),
-                };
-                ShareBody::Streamed(Box::new(stream))
-            }
-            None => ShareBody::empty(),
-        };
         Ok(Response::from_parts(head.into_parts().0, body))
     }
-}
 
-/// Why the kernel did not send all that an answer was to have.
-fn unsent(error: &io::Error) -> String {
-    let gone = [
-        io::ErrorKind::BrokenPipe,
-        io::ErrorKind::ConnectionReset,
-        io::ErrorKind::ConnectionAborted,
-        io::ErrorKind::TimedOut,
-    ];
-    if gone.contains(&error.kind()) {
-        CLIENT_LEFT.to_owned()
-    } else if error.kind() == io::ErrorKind::UnexpectedEof {
-        "the upload ends before its size".to_owned()
-    } else {
-        format!("sending the upload: {error}")
+    /// The bytes of an answer, by the way that is quickest where there is memory for it.
+    fn stream(
+        &self,
+        reader: Box<dyn BodyReader>,
+        stretches: Vec<Stretch>,
+        chunk: u64,
+        visitor: &Visitor,
+    ) -> FromStore {
+        let extensions = &visitor.parts.extensions;
+        let handoff = extensions.get::<Arc<Handoff>>();
+        // The kernel sends where nothing was said of how many rows are read at once.
+        if let (0, Some(handoff)) = (self.store.options.read_batch, handoff)
+            && reader.has_places()
+        {
+            let fault = extensions.get::<UnderWay>().map(UnderWay::fault);
+            let kernel = Way::Kernel(Arc::clone(handoff), fault);
+            return FromStore::new(reader, stretches, chunk, kernel);
+        }
+        let batch = u64::from(self.store.options.read_batch.max(1));
+        match Arc::clone(&self.store.ahead).try_acquire_owned() {
+            Ok(ahead) => {
+                let reader = Box::new(Ahead::new(reader, ahead));
+                FromStore::new(reader, stretches, chunk, Way::Read(batch))
+            }
+            Err(_full) => {
+                let reader = Box::new(Pieces::new(reader, chunk));
+                FromStore::new(reader, stretches, PIECE, Way::Piecemeal)
+            }
+        }
     }
 }
 

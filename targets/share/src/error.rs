@@ -14,7 +14,7 @@ pub enum ShareError {
     Missing,
     #[error("this guest link takes no more files")]
     LinkClosed,
-    #[error("{0} is not what was kept: it was changed from outside, or the disk has lost it")]
+    #[error("{0}: what was kept was changed from outside, or the disk has lost it")]
     Damaged(String),
     /// What was asked for, and what can be done instead.
     #[error("{0}")]
@@ -50,6 +50,15 @@ impl ShareError {
     }
 }
 
+impl ShareError {
+    pub(crate) fn panicked(error: tokio::task::JoinError) -> Self {
+        Self::Io {
+            what: "a thread of this server failed",
+            source: io::Error::other(error),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for ShareError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
@@ -68,15 +77,4 @@ impl From<rusqlite::Error> for ShareError {
             _ => Self::Database(error),
         }
     }
-}
-
-/// What an error says with all its causes, for operators.
-pub(crate) fn described(error: &dyn std::error::Error) -> String {
-    let mut out = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        out += &format!(": {cause}");
-        source = cause.source();
-    }
-    out
 }

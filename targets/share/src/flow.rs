@@ -1,11 +1,11 @@
 //! Bytes of uploads on their way to a connection.
 
 use crate::content::{BodyReader, ReadChunk};
-use crate::error::{ShareResult, described};
-use crate::mishaps::UnderWay;
+use crate::error::{ShareError, ShareResult};
 use bytes::Bytes;
 use house::{FileFault, FileSpan, Handoff, SPAN, StdError};
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) enum Way {
     /// From this process, a chunk whenever the one before it was sent.
     Piecemeal,
     /// From the kernel, where the store knows in which file they lie.
-    Kernel(Arc<Handoff>, FileFault),
+    Kernel(Arc<Handoff>, Option<FileFault>),
 }
 
 /// Pieces of a file whose places are looked for at once. Each time costs two threads a wake-up.
@@ -96,8 +96,6 @@ pub(crate) struct FromStore {
     /// What was read and not yet sent, with the numbers of the chunks.
     ready: VecDeque<(u64, ReadChunk)>,
     left: u64,
-    /// Told where the store does not give what it has.
-    request: UnderWay,
 }
 
 impl FromStore {
@@ -107,7 +105,6 @@ impl FromStore {
         stretches: Vec<Stretch>,
         chunk: u64,
         way: Way,
-        request: UnderWay,
     ) -> Self {
         let left = stretches.iter().map(Stretch::length).sum();
         Self {
@@ -119,8 +116,24 @@ impl FromStore {
             asked: 0,
             ready: VecDeque::new(),
             left,
-            request,
         }
+    }
+
+    /// Waits until its first bytes are found, so that what cannot be read is an error with a status
+    /// and no answer that breaks off.
+    pub(crate) async fn begun(mut self) -> ShareResult<Self> {
+        let first = self.stretches.iter().find_map(|stretch| match stretch {
+            Stretch::Upload(range) if !range.is_empty() => Some(range.clone()),
+            Stretch::Upload(_) | Stretch::Text(_) => None,
+        });
+        if let Some(range) = first {
+            self.ask(range.start / self.chunk, range.end);
+            let missing = poll_fn(|context| self.poll_read(context)).await?;
+            if missing.is_some() {
+                return Err(cut_short());
+            }
+        }
+        Ok(self)
     }
 
     /// Begins to read from a chunk on, unless something is being read.
@@ -151,13 +164,14 @@ impl FromStore {
     }
 
     /// Takes what was read; the number of the first chunk that was asked for and did not come.
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<u64>, StdError>> {
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<ShareResult<Option<u64>>> {
         let Some(reading) = &mut self.reading else {
             return Poll::Ready(Ok(None));
         };
-        let (reader, read) = ready!(Pin::new(reading).poll(context))?;
+        let (reader, read) =
+            ready!(Pin::new(reading).poll(context)).map_err(ShareError::panicked)?;
         (self.reading, self.reader) = (None, Some(reader));
-        let read = read.map_err(|error| described(&error))?;
+        let read = read?;
         let missing = read.is_empty().then_some(self.asked);
         self.ready.extend((self.asked..).zip(read));
         Poll::Ready(Ok(missing))
@@ -168,7 +182,7 @@ impl FromStore {
         &mut self,
         range: &Range<u64>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Bytes, StdError>> {
+    ) -> Poll<ShareResult<Bytes>> {
         let wanted = range.start / self.chunk;
         loop {
             let found = self.ready.front().map(|(number, _)| *number);
@@ -225,7 +239,7 @@ impl FromStore {
             }
             at = end;
         }
-        handoff.put_all(pieces, Some(fault))
+        handoff.put_all(pieces, fault.as_ref())
     }
 
     /// Bytes that are yet to come.
@@ -251,8 +265,7 @@ impl FromStore {
             }
             Some(Stretch::Upload(range)) => {
                 let range = range.clone();
-                let bytes = ready!(self.poll_range(&range, context))
-                    .inspect_err(|error| self.request.broke(&error.to_string()))?;
+                let bytes = ready!(self.poll_range(&range, context))?;
                 let rest = range.start + bytes.len() as u64..range.end;
                 if rest.is_empty() {
                     self.stretches.pop_front();
@@ -278,8 +291,8 @@ fn part(chunk: &Bytes, range: &Range<u64>, begin: u64) -> Bytes {
     chunk.slice(from..to.max(from))
 }
 
-fn cut_short() -> StdError {
-    "the upload ends before its size".into()
+fn cut_short() -> ShareError {
+    ShareError::Damaged("the upload ends before its size".into())
 }
 
 #[cfg(test)]
@@ -315,8 +328,8 @@ mod tests {
             0 => Way::Piecemeal,
             batch => Way::Read(batch),
         };
-        let request = UnderWay::of_tests();
-        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, way, request);
+        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, way);
+        let stream = stream.begun().await.map_err(|error| error.to_string())?;
         let mut body = ShareBody::Streamed(Box::new(stream));
         let (mut out, expected) = (Vec::new(), body.size_hint().exact().unwrap());
         while let Some(frame) =

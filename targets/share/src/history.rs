@@ -1,9 +1,8 @@
 //! Downloads on their way into the history: several become one transaction, and none waits for it.
 
-use crate::error::described;
 use crate::index::DownloadRow;
-use crate::server::LogLine;
 use crate::store::ShareStore;
+use house::{LogLine, described};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most rows that wait; more are not remembered, and counted.

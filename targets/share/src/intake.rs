@@ -224,13 +224,12 @@ pub(crate) async fn receive(
         let store = Arc::clone(store);
         crate::blocking(move || store.room_for(length)).await?;
     }
-    let (mut pieces, mut came) = (Vec::new(), 0);
+    let mut pieces = Vec::new();
     while let Some(frame) = intake.next(&mut body).await? {
-        let frame = frame.map_err(|error| incomplete(&body, error.as_ref(), came))?;
+        let frame = frame.map_err(|error| incomplete(&body, error.as_ref()))?;
         let Ok(bytes) = frame.into_data() else {
             continue;
         };
-        came += bytes.len() as u64;
         let outcome = reader.push(bytes, &mut pieces);
         for piece in pieces.drain(..) {
             intake.piece(piece).await?;
@@ -243,17 +242,11 @@ pub(crate) async fn receive(
     intake.finish().await
 }
 
-/// Why a body did not come to its end after so many bytes.
-fn incomplete(body: &Inbound, error: &(dyn std::error::Error + 'static), came: u64) -> Denial {
-    let (denial, why) = if body.was_given_up() {
-        let denial = Denial::new(StatusCode::REQUEST_TIMEOUT, error.to_string());
-        (denial, "the client was given up")
+/// What is answered where a body did not come to its end.
+fn incomplete(body: &Inbound, error: &(dyn std::error::Error + 'static)) -> Denial {
+    if body.was_given_up() {
+        Denial::new(StatusCode::REQUEST_TIMEOUT, error.to_string())
     } else {
-        let said = "the body does not have the length that was announced";
-        (Denial::bad(said), "the body ended early")
-    };
-    Denial {
-        cause: Some(format!("{why} after {came} bytes of it")),
-        ..denial
+        Denial::bad("the body does not have the length that was announced")
     }
 }

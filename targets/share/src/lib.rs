@@ -23,7 +23,6 @@ mod history;
 mod index;
 mod intake;
 mod login;
-mod mishaps;
 mod names;
 mod options;
 mod owner;
@@ -41,22 +40,18 @@ mod views;
 
 pub use content::Settled;
 pub use error::{ShareError, ShareResult};
-pub use house::{TlsFiles, check_listening};
+pub use house::{LogLine, TlsFiles, check_listening};
 pub use misbehave::{MisbehaveError, Misbehaviour, Vocabulary};
 pub use options::{JournalMode, ShareLayout, ShareOptions, Switch, Synchronous};
 pub use routes::OPERATION_KINDS;
-pub use server::{LogLine, Now, Serving, ServingError, serve};
+pub use server::{Now, Serving, ServingError, serve};
 pub use store::ShareStore;
 
 /// Does what waits for the disk where nobody else waits for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> ShareResult<T> + Send + 'static,
 ) -> ShareResult<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        Err(error) => Err(ShareError::Io {
-            what: "a thread of this server failed",
-            source: std::io::Error::other(error),
-        }),
-    }
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(ShareError::panicked)?
 }

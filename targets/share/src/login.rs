@@ -9,6 +9,7 @@ use crate::store::ShareStore;
 use crate::times::DAY;
 use crate::token;
 use argon2::{Algorithm, Argon2, Params, Version};
+use http::HeaderMap;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -246,10 +247,18 @@ impl Logins {
     }
 }
 
+/// Whether a browser sends this for a page of somebody else. Such a page may be of the same site (a
+/// neighbour's port or subdomain), and then its requests have the cookie, `SameSite` or not.
+pub(crate) fn is_foreign(headers: &HeaderMap) -> bool {
+    let mut from = headers.get_all("sec-fetch-site").iter();
+    from.any(|from| from != "same-origin" && from != "none")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::ShareOptions;
+    use http::HeaderValue;
 
     fn logins(dir: &std::path::Path, secret: &str) -> Logins {
         let (store, _) = ShareStore::attach(&dir.join("x.db"), ShareOptions::default()).unwrap();
@@ -322,5 +331,27 @@ mod tests {
         assert_eq!(again.session(&tokens[2], now), None);
         drop(again);
         assert_eq!(logins(dir.path(), "other").session(&tokens[1], now), None);
+    }
+
+    #[test]
+    fn a_request_that_a_page_of_somebody_else_makes_is_foreign_and_one_of_curl_is_not() {
+        let asked = |said: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for said in said {
+                headers.append("sec-fetch-site", HeaderValue::from_static(said));
+            }
+            is_foreign(&headers)
+        };
+        for own in [&[][..], &["same-origin"], &["none"]] {
+            assert!(!asked(own), "{own:?}");
+        }
+        for foreign in [
+            &["cross-site"][..],
+            &["same-site"],
+            &["none", "same-site"],
+            &["what is this"],
+        ] {
+            assert!(asked(foreign), "{foreign:?}");
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! A server: its options, what it is made of, and what it does besides answering.
 
 use crate::account::ShareAccount;
-use crate::error::{ShareError, described};
+use crate::error::ShareError;
 use crate::history::History;
 use crate::login::Logins;
-use crate::mishaps::Mishaps;
 use crate::routes::{OPERATION_KINDS, OPERATIONS};
 use crate::site::ShareSite;
 use crate::store::ShareStore;
 use house::{
-    Address, Http, ListenError, Listening, Metrics, OperationName, Orders, Pages, TlsFiles, Wakes,
+    Address, Http, ListenError, Listening, LogLine, Metrics, Mishaps, OperationName, Orders, Pages,
+    TlsFiles, Wakes, described,
 };
 use misbehave::Misbehaviour;
 use std::net::SocketAddr;
@@ -19,8 +19,6 @@ use tokio::time::sleep;
 
 /// Milliseconds since 1970.
 pub type Now = Arc<dyn Fn() -> u64 + Send + Sync>;
-/// LogLine of internal errors; never of secrets.
-pub type LogLine = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How often what has expired is removed.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -40,6 +38,7 @@ pub struct Serving {
     /// Threads that serve; `None` takes one for each CPU.
     pub threads: Option<usize>,
     pub now: Now,
+    /// Told of internal errors, and of requests that break off; never of secrets.
     pub log: LogLine,
     /// How long a head or a handshake may take, and each 16 KiB of a body or an answer.
     pub idle: Duration,
@@ -69,11 +68,8 @@ pub fn serve(
     sys::keep_little_free();
     let store = Arc::new(store);
     let history = Arc::new(History::new(Arc::clone(&store), Arc::clone(&serving.log)));
-    let mishaps = Arc::new(Mishaps::new(
-        Arc::clone(&serving.log),
-        Arc::clone(&serving.now),
-    ));
-    let site = site(&mut serving, &store, &history, &mishaps)?;
+    let mishaps = Arc::new(Mishaps::new(Arc::clone(&serving.log)));
+    let site = site(&mut serving, &store, &history)?.telling(mishaps);
     let listening = Listening {
         address: Address::Tcp(serving.listen),
         tls: serving.tls.take(),
@@ -82,7 +78,7 @@ pub fn serve(
         name: "share-serve",
         idle: serving.idle,
     };
-    let beside = beside(store, Arc::clone(&history), mishaps, serving);
+    let beside = beside(store, Arc::clone(&history), serving);
     let outcome = house::serve(&listening, Arc::new(site), beside, |address| {
         if let Address::Tcp(address) = address {
             ready(address);
@@ -96,7 +92,6 @@ fn site(
     serving: &mut Serving,
     store: &Arc<ShareStore>,
     history: &Arc<History>,
-    mishaps: &Arc<Mishaps>,
 ) -> Result<Http<ShareSite>, ShareError> {
     let operations = OPERATIONS.map(|(name, kind)| OperationName { name, kind });
     let metrics = Arc::new(Metrics::new("share", operations));
@@ -116,19 +111,13 @@ fn site(
         }),
         now: Arc::clone(&serving.now),
         log: Arc::clone(&serving.log),
-        mishaps: Arc::clone(mishaps),
         proxied: serving.proxied,
     };
     Ok(Http::new(site, metrics, orders, serving.idle).holding_little())
 }
 
-/// Removes what has expired, writes the history, and says what was left out of the log.
-async fn beside(
-    store: Arc<ShareStore>,
-    history: Arc<History>,
-    mishaps: Arc<Mishaps>,
-    serving: Serving,
-) {
+/// Removes what has expired, and writes the history.
+async fn beside(store: Arc<ShareStore>, history: Arc<History>, serving: Serving) {
     let Serving { now, log, .. } = serving;
     let sweeping = async {
         loop {
@@ -137,7 +126,6 @@ async fn beside(
                 Ok(_) => {}
                 Err(error) => log(&format!("removing what has expired: {}", described(&error))),
             }
-            mishaps.tell_rest();
             sleep(SWEEP).await;
         }
     };

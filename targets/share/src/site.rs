@@ -3,12 +3,13 @@
 use crate::answer::{Denial, ShareBody, ShareReply, nothing, plain, with};
 use crate::error::ShareError;
 use crate::history::History;
-use crate::login::Logins;
-use crate::mishaps::{Answering, Mishaps, UnderWay};
+use crate::login::{Logins, is_foreign};
 use crate::routes::Route;
-use crate::server::{LogLine, Now};
+use crate::server::Now;
 use crate::store::ShareStore;
-use house::{Asked, Inbound, NoPage, ORDERS, OwnPage, Pages, Peer, Sighting, Site, Told};
+use house::{
+    Asked, Inbound, LogLine, NoPage, ORDERS, OwnPage, Pages, Peer, Sighting, Site, Told, UnderWay,
+};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body::Body as _;
@@ -30,7 +31,6 @@ pub(crate) struct ShareSite {
     pub(crate) pages: Arc<Pages>,
     pub(crate) now: Now,
     pub(crate) log: LogLine,
-    pub(crate) mishaps: Arc<Mishaps>,
     pub(crate) proxied: bool,
 }
 
@@ -43,8 +43,6 @@ pub(crate) struct Visitor {
     pub(crate) now: u64,
     /// How many requests came before it.
     pub(crate) number: u64,
-    /// What is said of it where it breaks off.
-    pub(crate) under_way: UnderWay,
     /// The session that the request shows, if it lasts.
     pub(crate) session: Option<[u8; 32]>,
 }
@@ -159,23 +157,22 @@ impl Site for ShareSite {
         {
             sighting.is(operation);
         }
+        let under_way = parts.extensions.get::<UnderWay>().cloned();
         let visitor = self.visitor(parts, body, asked);
-        let under_way = visitor.under_way.clone();
-        let answering = Answering::new(under_way.clone());
+        if let Some(under_way) = &under_way {
+            under_way.comes_from(visitor.from);
+        }
         let outcome = match asked.failure {
             Some(status) => Err(told_to_fail(status)),
             None => self.dispatch(route, visitor).await,
         };
         let reply = outcome.unwrap_or_else(|refusal| {
-            if let Some(cause) = &refusal.cause {
+            if let (Some(cause), Some(under_way)) = (&refusal.cause, &under_way) {
                 under_way.broke(cause);
             }
             refusal.reply()
         });
-        answering.done();
-        let reply = finished(reply, is_head);
-        let is_streamed = matches!(reply.body(), ShareBody::Streamed(_));
-        (reply, is_streamed.then(|| under_way.until_told()))
+        (finished(reply, is_head), None)
     }
 }
 
@@ -211,7 +208,6 @@ fn finished(mut reply: ShareReply, is_head: bool) -> ShareReply {
 impl ShareSite {
     fn visitor(&self, parts: Parts, body: Option<Inbound>, asked: Asked) -> Visitor {
         let (from, tls) = sender(&parts.headers, asked.peer, self.proxied);
-        let under_way = UnderWay::new(&self.mishaps, &parts, from);
         let now = (self.now)();
         let session = shown(&parts.headers).and_then(|token| self.logins.session(token, now));
         Visitor {
@@ -221,7 +217,6 @@ impl ShareSite {
             tls,
             now,
             number: asked.number,
-            under_way,
             session,
         }
     }
@@ -264,7 +259,10 @@ impl ShareSite {
             | Route::Settings
             | Route::EndSession(_)
             | Route::EndOtherSessions) => {
-                if is_owner {
+                if is_owner && is_foreign(&visitor.parts.headers) {
+                    let why = "a page of somebody else asked for it, and not you";
+                    Err(Denial::new(StatusCode::FORBIDDEN, why))
+                } else if is_owner {
                     self.owned(owned, visitor).await
                 } else {
                     Err(Denial::new(StatusCode::UNAUTHORIZED, "log in first"))

@@ -8,6 +8,8 @@
 mod backup;
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
+mod damaged;
 mod hold;
 #[cfg(test)]
 mod log;

@@ -8,8 +8,8 @@ use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
 use s3::{
-    Keyring, Log, OPERATION_KINDS, ObjectStore, Ownership, ServerOptions, Space, StorageOptions,
-    SyncPolicy,
+    Keyring, LogLine, OPERATION_KINDS, ObjectStore, Ownership, ServerOptions, Space,
+    StorageOptions, SyncPolicy,
 };
 use std::io::Write;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let tls = tls(matches);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let log: Log = Arc::new(log);
+    let log: LogLine = Arc::new(log);
     let keyring = keyring(matches)?;
     let keys = keyring.described().join("; ");
     let options = ServerOptions {

@@ -6,7 +6,7 @@
 use crate::storage::{ObjectReader, StorageError, StorageResult};
 use bytes::Bytes;
 use futures_core::Stream;
-use house::Handoff;
+use house::{FileFault, Handoff};
 use s3s::StdError;
 use s3s::stream::{ByteStream, RemainingLength};
 use std::collections::VecDeque;
@@ -23,9 +23,13 @@ const BATCH: usize = 8;
 type Source = Box<dyn ObjectReader>;
 type Batch = (Source, StorageResult<VecDeque<Bytes>>);
 
-/// Told of what went wrong in the middle of a body, which the client only sees as an end that comes
-/// too early.
-pub(crate) type Report = Arc<dyn Fn(&StorageError) + Send + Sync>;
+/// A connection on which the kernel sends files.
+#[derive(Clone)]
+pub(crate) struct ByKernel {
+    pub(crate) handoff: Arc<Handoff>,
+    /// Told of what it could not send whole.
+    pub(crate) fault: Option<FileFault>,
+}
 
 /// The rest of an object's body.
 pub(crate) struct Outflow {
@@ -38,19 +42,13 @@ pub(crate) struct Outflow {
     unread: u64,
     unsent: u64,
     batch: usize,
-    report: Report,
-    handoff: Option<Arc<Handoff>>,
+    kernel: Option<ByKernel>,
 }
 
 impl Outflow {
-    /// `length` bytes from where the reader stands; with a handoff some of them are the marks of
-    /// files.
-    pub(crate) fn new(
-        source: Source,
-        length: u64,
-        report: Report,
-        handoff: Option<Arc<Handoff>>,
-    ) -> Self {
+    /// `length` bytes from where the reader stands; where the kernel sends files some of them are
+    /// marks.
+    pub(crate) fn new(source: Source, length: u64, kernel: Option<ByKernel>) -> Self {
         let source = Mutex::new(Some(source));
         Self {
             source,
@@ -60,8 +58,7 @@ impl Outflow {
             unread: length,
             unsent: length,
             batch: FIRST_BATCH,
-            report,
-            handoff,
+            kernel,
         }
     }
 
@@ -107,16 +104,15 @@ impl Outflow {
         let Some(source) = source else {
             return Ok(None);
         };
-        if let Some(handoff) = &self.handoff
+        if let Some(ByKernel { handoff, fault }) = &self.kernel
             && let Some(span) = source.next_span()
         {
-            return Ok(Some(handoff.put(span)));
+            return Ok(Some(handoff.put_all([span], fault.as_ref())));
         }
         source.next_cached()
     }
 
     fn fail(&mut self, error: StorageError) -> Poll<Option<Result<Bytes, StdError>>> {
-        (self.report)(&error);
         (self.unread, self.unsent) = (0, 0);
         Poll::Ready(Some(Err(Box::new(error))))
     }
@@ -210,7 +206,6 @@ mod tests {
     use crate::storage::FileSpan;
     use proptest::prelude::*;
     use std::ops::Range;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Pieces of which some have to be waited for; after `broken` of them comes an error.
     struct Pieces {
@@ -264,21 +259,16 @@ mod tests {
         })
     }
 
-    /// What comes out, whether it ended well, and how many errors were reported.
-    async fn all(source: Source, length: usize) -> (Vec<u8>, bool, usize) {
-        let reported = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&reported);
-        let report: Report = Arc::new(move |_| {
-            count.fetch_add(1, Ordering::Relaxed);
-        });
-        let mut body = Outflow::new(source, length as u64, report, None);
+    /// What comes out, and whether it ended well.
+    async fn all(source: Source, length: usize) -> (Vec<u8>, bool) {
+        let mut body = Outflow::new(source, length as u64, None);
         let mut out = Vec::new();
         loop {
             assert_eq!(body.remaining_length().exact(), Some(length - out.len()));
             match poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {
                 Some(Ok(piece)) => out.extend_from_slice(&piece),
-                Some(Err(_)) => return (out, false, reported.load(Ordering::Relaxed)),
-                None => return (out, true, reported.load(Ordering::Relaxed)),
+                Some(Err(_)) => return (out, false),
+                None => return (out, true),
             }
         }
     }
@@ -296,24 +286,21 @@ mod tests {
             pieces in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..20), any::<bool>()), 0..40),
         ) {
             let whole: Vec<u8> = pieces.iter().flat_map(|(piece, _)| piece.clone()).collect();
-            prop_assert_eq!(run(all(source(&pieces, None), whole.len())), (whole, true, 0));
+            prop_assert_eq!(run(all(source(&pieces, None), whole.len())), (whole, true));
         }
     }
 
     #[test]
-    fn an_object_that_is_too_short_or_breaks_ends_in_an_error_that_is_reported() {
+    fn an_object_that_is_too_short_or_breaks_ends_in_an_error() {
         for cached in [true, false] {
             let pieces = vec![(vec![1; 4], cached); 5];
             assert_eq!(
                 run(all(source(&pieces, None), 21)),
-                (vec![1; 20], false, 1),
+                (vec![1; 20], false),
                 "cached: {cached}"
             );
-            let (out, whole, reported) = run(all(source(&pieces, Some(3)), 20));
-            assert!(
-                out.len() <= 12 && !whole && reported == 1,
-                "cached: {cached}"
-            );
+            let (out, whole) = run(all(source(&pieces, Some(3)), 20));
+            assert!(out.len() <= 12 && !whole, "cached: {cached}");
         }
     }
 }

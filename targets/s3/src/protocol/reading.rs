@@ -1,20 +1,18 @@
 //! GET and HEAD of objects: conditions, ranges, parts.
 
 use super::checksums::set_checksums;
-use super::outflow::Outflow;
+use super::outflow::{ByKernel, Outflow};
 use super::{Answered, Asked, Protocol, asking, checksums, convert, errors};
 use crate::lifecycle;
 use crate::storage::{
     Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult,
 };
-use house::Handoff;
 use http::{HeaderMap, HeaderValue};
 use s3s::dto::{
     ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput,
     HeadObjectOutput, Range, StorageClass, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3Error, S3Result, s3_error};
-use std::sync::Arc;
 
 /// Objects up to this many bytes are read where they were asked for.
 const ON_THE_SPOT: u64 = 64 << 10;
@@ -187,7 +185,7 @@ impl Protocol {
                 reader,
                 selected.range.end - selected.range.start,
                 found.size,
-                asked.handoff,
+                asked.kernel,
             )
             .await?;
         let mut output = GetObjectOutput {
@@ -208,7 +206,7 @@ impl Protocol {
         mut reader: Box<dyn ObjectReader>,
         length: u64,
         size: u64,
-        handoff: Option<Arc<Handoff>>,
+        kernel: Option<ByKernel>,
     ) -> S3Result<StreamingBlob> {
         if length == 0 {
             return Ok(StreamingBlob::from(Body::empty()));
@@ -222,14 +220,8 @@ impl Protocol {
                 what: "a small object was not read in one piece".into(),
             }));
         }
-        let log = Arc::clone(&self.log);
-        let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
-        // It has been reported where it was found.
-        let begun = Outflow::new(reader, length, report, handoff)
-            .begun()
-            .await
-            .map_err(|error| errors::storage_error(&error))?;
-        Ok(StreamingBlob::new(begun))
+        let begun = Outflow::new(reader, length, kernel).begun().await;
+        Ok(StreamingBlob::new(self.stored(begun)?))
     }
 
     /// When the object expires, of a latest version that was not asked for by its name.

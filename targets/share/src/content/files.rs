@@ -162,7 +162,7 @@ impl Place {
 }
 
 fn missing(path: &Path) -> ShareError {
-    ShareError::Damaged(format!("{} is missing, which", path.display()))
+    ShareError::Damaged(format!("{} is missing", path.display()))
 }
 
 /// The size of a file's pages, which its header has at byte 16: big endian, and 1 for 65536.

@@ -173,7 +173,7 @@ mod tests {
 
     fn refusal_of(path: &Path, layout: ShareLayout) -> String {
         let refused = ShareStore::attach(path, options(layout));
-        crate::error::described(&refused.err().expect("it is refused"))
+        house::described(&refused.err().expect("it is refused"))
     }
 
     const LAYOUTS: [ShareLayout; 2] = [ShareLayout::FilePerShare, ShareLayout::OneDatabase];
