@@ -31,6 +31,17 @@ pub struct LoadTask {
     pub asked: BTreeMap<String, String>,
 }
 
+impl LoadTask {
+    /// The same load at so many turns a second, for this time.
+    #[must_use]
+    pub fn at_rate(&self, per_second: f64, for_ns: u64) -> Self {
+        let mut out = self.clone();
+        out.plan = out.plan.at_rate(per_second, for_ns, None);
+        out.plan.scenario.name = format!("{}@{per_second:.0}/s", self.plan.scenario.name);
+        out
+    }
+}
+
 impl From<Workload> for Task {
     fn from(workload: Workload) -> Self {
         Self::Run(Box::new(workload))
@@ -160,11 +171,7 @@ impl Task {
                 workload.pace.rate_iops = Some(Rate(per_second));
                 workload.stop.duration = Some(Nanos(for_ns));
             }
-            Self::Load(task) => {
-                let name = format!("{}@{per_second:.0}/s", task.plan.scenario.name);
-                task.plan = task.plan.at_rate(per_second, for_ns, None);
-                task.plan.scenario.name = name;
-            }
+            Self::Load(task) => **task = task.at_rate(per_second, for_ns),
             // A command has no rate.
             Self::Command(_) => {}
         }

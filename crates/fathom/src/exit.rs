@@ -20,6 +20,31 @@ pub(crate) fn speak_to_front() {
     GOES_TO_FRONT.store(true, Relaxed);
 }
 
+/// No exit code: no rank has said how it ended.
+pub(crate) const NOTHING_SAID: i32 = -1;
+
+/// What begins a line that a rank says to the process that started its launcher.
+const END: &str = "fathom-ranks-ended=";
+
+/// The line by which a rank says how all ended.
+pub(crate) fn end_line(code: i32) -> String {
+    format!("{END}{code}")
+}
+
+/// The code in such a line, which a launcher may have put words before.
+pub(crate) fn end_in(line: &str) -> Option<i32> {
+    let (_, code) = line.split_once(END)?;
+    let code: i32 = code.trim().parse().ok()?;
+    (0..=255).contains(&code).then_some(code)
+}
+
+/// Says how all ended to a process of ours behind the launcher, which may not end by itself.
+pub(crate) fn say_end(code: i32) {
+    if GOES_TO_FRONT.load(Relaxed) {
+        say(&end_line(code));
+    }
+}
+
 /// The code as whoever waits for this process expects it.
 pub(crate) fn as_heard(code: i32) -> i32 {
     match GOES_TO_FRONT.load(Relaxed) && (1..=5).contains(&code) {
@@ -43,6 +68,9 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
         say(&format!("error: {}", told(&error)));
         code_of(&error)
     });
+    if crate::group::is_first() {
+        say_end(code);
+    }
     ExitCode::from(u8::try_from(as_heard(code)).unwrap_or(1))
 }
 
@@ -124,6 +152,25 @@ pub(crate) fn usage(error: clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_word_of_ranks_is_told_from_other_words() {
+        for code in [0, 5, 130] {
+            assert_eq!(
+                end_in(&format!("[1,0]<stderr>: {}\n", end_line(code))),
+                Some(code)
+            );
+        }
+        for line in [
+            "",
+            "error: x",
+            "fathom-ranks-ended=",
+            "fathom-ranks-ended=-7",
+            "fathom-ranks-ended=5 x",
+        ] {
+            assert_eq!(end_in(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn codes_of_ranks_are_told_from_those_of_their_launcher() {

@@ -1,12 +1,14 @@
 //! Several hosts: what the command line says of a rank's place among others.
 
 mod agree;
+mod attended;
 mod connection;
 mod front;
 mod host_list;
 mod joining;
 mod launched;
 mod launcher;
+mod search;
 mod together;
 mod work;
 
@@ -20,7 +22,7 @@ use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
 pub(crate) use front::LaunchFront;
-pub(crate) use launched::{Launch, is_launched, refuse_several};
+pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
 pub(crate) use together::{GroupAsked, run};
 pub(crate) use work::GroupWork;
 

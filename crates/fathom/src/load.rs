@@ -6,7 +6,7 @@ mod knee;
 mod options;
 
 use crate::context;
-use crate::exit::{Usage, unstarted};
+use crate::exit::unstarted;
 use crate::group::{self, GroupWork};
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
@@ -16,7 +16,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::{Conductor, LoadTask, Row, Task};
 use host::Context;
-use lab::{Kept, Turn, Unstarted, measure_once};
+use lab::{Kept, LimitSearch, Turn, Unstarted, measure_once};
 use object::{LoadError, LoadPlan};
 
 /// The verb's arguments.
@@ -44,15 +44,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     plan.check_thresholds(&given).map_err(usage)?;
     let mut output = Output::new(matches)?;
     let front = group::LaunchFront::read(matches)?;
-    if search.is_some() && (launch.is_some() || front.is_some()) {
-        return Err(Usage("--find-knee is of one process: its next step follows from the last, which ranks do not agree on yet; give --rate, and one command a rate".into()).into());
-    }
     if let Some(front) = front {
         return front.run(matches);
     }
     match launch {
         Some(launch) if !matches.get_flag("dry-run") => {
-            return together(matches, &launch, plan, output);
+            let search = search.map(knee::Search::limit);
+            return together(matches, &launch, plan, search, output);
         }
         Some(launch) if !launch.is_root() => return Ok(0),
         Some(_) | None => {}
@@ -89,6 +87,7 @@ fn together(
     matches: &ArgMatches,
     launch: &group::Launch,
     plan: LoadPlan,
+    search: Option<LimitSearch>,
     output: Output,
 ) -> Result<i32> {
     let task = LoadTask {
@@ -101,6 +100,7 @@ fn together(
         job: None,
         // Those of a scenario are part of its plan.
         thresholds: Ok(Vec::new()),
+        search,
     };
     group::run(matches, launch, asked)
 }

@@ -112,6 +112,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
                 output: asked.output,
                 job: asked.job,
                 thresholds,
+                search: None,
             };
             group::run(matches, &launch, asked)
         }

@@ -228,7 +228,7 @@ fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
     let missing = RUN.replace(" x ", " missing/x ");
     let (code, said) = fathom(dir.path(), &format!("{missing} {hosts}"), &[]);
     assert_eq!(code, Some(2), "{said}");
-    for end in ["exit 1", "exit 2", "exit 255", "kill -9 $$"] {
+    for end in ["exit 0", "exit 1", "exit 2", "exit 255", "kill -9 $$"] {
         let program = launcher(dir.path(), "HYDRA build details:", end);
         let hosts = format!("--hosts localhost --launcher {}", program.display());
         let (code, said) = fathom(dir.path(), &format!("{RUN} {hosts}"), &[]);
@@ -264,6 +264,29 @@ fn a_signal_goes_to_the_launcher_and_its_end_is_waited_for() {
     assert!(sys::signal_process(child.id(), 15).unwrap());
     let status = child.wait().unwrap();
     assert!(dir.path().join("got").exists(), "{status}");
-    // The launcher itself said that all is well.
-    assert_eq!(status.code(), Some(0));
+    // The launcher itself is content, and no rank is known to be.
+    assert_eq!(status.code(), Some(143));
+}
+
+#[test]
+fn a_launcher_that_hangs_after_its_ranks_have_ended_is_ended_and_the_code_is_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    // It does what it is asked to, and then neither ends nor hears a signal that can be ignored.
+    let rest = STARTS_ONE.replace(
+        "exec \"$@\"",
+        "\"$@\"; trap '' TERM; touch ready; while :; do sleep 0.05; done",
+    );
+    let program = launcher(dir.path(), "HYDRA build details:", &rest);
+    let words = format!(
+        "{RUN} --threshold iops>1000g --hosts localhost --launcher {}",
+        program.display()
+    );
+    let (code, said) = fathom(dir.path(), &words, &[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("was killed") && said.contains("processes on localhost"),
+        "{said}"
+    );
+    assert!(!said.contains("fathom-ranks-ended"), "{said}");
+    assert!(dir.path().join("ready").exists());
 }

@@ -2,6 +2,7 @@
 //! closely while clocks are compared, because a question for the time that waits for its answer is
 //! worth as little as it waits.
 
+use crate::drift::ClockDrift;
 use crate::member::GroupMember;
 use crate::message::{Message, Word};
 use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
@@ -39,6 +40,7 @@ pub enum GroupEvent {
         bound_ns: u64,
         agreed: Option<AgreedStart>,
     },
+    Compared(Option<ClockDrift>),
     Halted,
     Snapshot(u32, Word),
     Lost(Vec<u32>),
@@ -144,6 +146,7 @@ fn perform(
                 bound_ns,
                 agreed,
             }),
+            Act::Compared(drift) => tell(GroupEvent::Compared(drift)),
             Act::Halted => tell(GroupEvent::Halted),
             Act::Snapshot(rank, word) => tell(GroupEvent::Snapshot(rank, word)),
             Act::Lost(ranks) => tell(GroupEvent::Lost(ranks)),
@@ -255,6 +258,14 @@ mod tests {
         let far: Word = b"far".as_slice().into();
         ranks[2].0.send(MemberInput::Snapshot(far.clone())).unwrap();
         assert_eq!(next(&ranks[0].1), GroupEvent::Snapshot(2, far));
+        for (ask, told) in &ranks {
+            ask.send(MemberInput::Compare).unwrap();
+            let GroupEvent::Compared(Some(drift)) = next(told) else {
+                panic!("all compare");
+            };
+            let is_within = drift.ns.unsigned_abs() <= drift.bound_ns;
+            assert!(is_within, "they read one clock: {drift:?}");
+        }
         ranks[1].0.send(MemberInput::Halt).unwrap();
         ranks
             .iter()

@@ -15,6 +15,7 @@
 //! what is measured, records, and every decision about them.
 #![forbid(unsafe_code)]
 
+mod drift;
 mod driver;
 mod member;
 mod message;
@@ -26,6 +27,7 @@ mod sim;
 mod terms;
 mod timing;
 
+pub use drift::ClockDrift;
 pub use driver::{Carrier, GroupEvent, drive};
 pub use member::GroupMember;
 pub use message::{Message, Word};

@@ -1,6 +1,7 @@
 //! What one rank does: it asks for the time until it knows the root's clock well, begins when the
 //! root says, says its words in rounds, and ends with all others or when the root is lost.
 
+use crate::drift::{ClockDrift, DriftQuestion};
 use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
 use crate::root::Root;
@@ -22,6 +23,7 @@ pub struct GroupMember {
     timing: GroupTiming,
     is_over: bool,
     clock: Option<OffsetRange>,
+    drift: DriftQuestion,
     /// Rounds of which it has heard the answer.
     heard: u32,
     said: Option<Said>,
@@ -37,6 +39,8 @@ pub struct GroupMember {
     next_ask: u64,
     next_tell: u64,
     heard_root: u64,
+    /// When it was last told something.
+    told_at: u64,
     root: Option<Root>,
 }
 
@@ -49,6 +53,7 @@ impl GroupMember {
             timing,
             is_over: false,
             clock: (rank == 0).then(|| OffsetRange::own(now)),
+            drift: DriftQuestion::default(),
             heard: 0,
             said: None,
             wants: 0,
@@ -61,6 +66,7 @@ impl GroupMember {
             next_ask: now,
             next_tell: now,
             heard_root: now,
+            told_at: now,
             root: (rank == 0).then(|| Root::new(size, now)),
         }
     }
@@ -77,15 +83,14 @@ impl GroupMember {
         if self.is_over {
             return;
         }
+        self.excuse(now);
         if self.rank == 0 {
             self.clock = Some(OffsetRange::own(now));
         }
         match input {
             MemberInput::Wake => {}
             MemberInput::From(from, message) => self.hear(now, from, message, out),
-            MemberInput::Say(word) => {
-                self.say(word, out);
-            }
+            MemberInput::Say(word) => self.say(word, out),
             MemberInput::Answer(word) => {
                 if let Some(root) = &mut self.root
                     && root.answer(&word, out)
@@ -101,6 +106,7 @@ impl GroupMember {
                 0 => out.push(Act::Snapshot(0, word)),
                 _ => out.push(Act::Send(0, Message::Snapshot { word })),
             },
+            MemberInput::Compare => self.compare(now, out),
             MemberInput::Halt => self.halt(out),
             MemberInput::Finish => {
                 if let Some(root) = &mut self.root {
@@ -109,6 +115,27 @@ impl GroupMember {
             }
         }
         self.go_on(now, out);
+    }
+
+    /// While this process stood still it heard nobody: that time says nothing of the others.
+    fn excuse(&mut self, now: u64) {
+        let away = now.saturating_sub(std::mem::replace(&mut self.told_at, now));
+        // It is told something at least as often as it tells.
+        if away > self.timing.lost_after_ns / 2 + self.timing.tell_every_ns {
+            self.heard_root = self.heard_root.saturating_add(away);
+            self.root.iter_mut().for_each(|root| root.excuse(away));
+        }
+    }
+
+    /// Asks for the time once more, closely, as at the start.
+    fn compare(&mut self, now: u64, out: &mut Vec<Act>) {
+        if self.rank == 0 {
+            out.push(Act::Compared((self.begun > 0).then_some(ClockDrift::NONE)));
+        } else if self.drift.ask(now, self.timing.compare_for_ns) {
+            self.next_ask = now;
+        } else {
+            out.push(Act::Compared(None));
+        }
     }
 
     fn say(&mut self, word: Word, out: &mut Vec<Act>) {
@@ -176,6 +203,7 @@ impl GroupMember {
             Message::Time { sent, read, root } => {
                 if let Some(root) = root.filter(|_| self.rank > 0 && sent <= now) {
                     let newer = OffsetRange::answered(sent, now, read, root);
+                    self.drift.hear(sent, newer);
                     self.clock = Some(self.clock.map_or(newer, |known| known.and(newer)));
                 }
             }
@@ -258,6 +286,7 @@ impl GroupMember {
             return;
         }
         self.begun = start;
+        self.drift = DriftQuestion::begun(clock.grown(at));
         (self.is_halted, self.wants_halt) = (false, false);
         let bound_ns = match self.rank {
             0 => 0,
@@ -288,6 +317,8 @@ impl GroupMember {
             self.end(MemberEnd::RootLost, out);
             return;
         }
+        let compared = self.drift.answer(now, self.timing.wanted_bound_ns);
+        out.extend(compared.map(Act::Compared));
         let waits = self.wants > self.begun;
         let bound = self.clock.map(|clock| clock.grown(now).bound_ns());
         let waited = now.saturating_sub(self.wants_since) >= self.timing.clocks_for_ns;
@@ -299,6 +330,7 @@ impl GroupMember {
             let every = match (waits, known.is_some()) {
                 (true, false) => self.timing.ask_every_ns,
                 (true, true) => self.timing.ask_every_ns.saturating_mul(10),
+                (false, _) if self.drift.is_open() => self.timing.ask_every_ns,
                 (false, _) => self.timing.tell_every_ns,
             };
             self.next_ask = now.saturating_add(every);

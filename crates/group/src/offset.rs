@@ -1,5 +1,7 @@
 //! Where another clock can be, as seen from one's own.
 
+use crate::drift::ClockDrift;
+
 /// By how many parts in a million two clocks may run apart: each is within 100 of the truth.
 const DRIFT_PPM: u64 = 200;
 
@@ -69,6 +71,20 @@ impl OffsetRange {
         (self.low, self.high)
     }
 
+    fn middle(self) -> i128 {
+        self.low + (self.high - self.low) / 2
+    }
+
+    /// How far its middle lies from that of an earlier one, and by how much both may be wrong.
+    pub(crate) fn moved_since(self, earlier: Self) -> ClockDrift {
+        let moved = self.middle() - earlier.middle();
+        let most = if moved < 0 { i64::MIN } else { i64::MAX };
+        ClockDrift {
+            ns: i64::try_from(moved).unwrap_or(most),
+            bound_ns: self.bound_ns().saturating_add(earlier.bound_ns()),
+        }
+    }
+
     /// By how much the middle may be wrong.
     #[must_use]
     pub fn bound_ns(self) -> u64 {
@@ -79,8 +95,7 @@ impl OffsetRange {
     /// When one's own clock shows what the root's clock shows at `root`.
     #[must_use]
     pub fn own_at(self, root: u64) -> u64 {
-        let middle = self.low + (self.high - self.low) / 2;
-        u64::try_from(i128::from(root) - middle).unwrap_or(0)
+        u64::try_from(i128::from(root) - self.middle()).unwrap_or(0)
     }
 }
 

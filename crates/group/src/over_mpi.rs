@@ -6,8 +6,9 @@ use crate::timing::GroupTiming;
 use mpi::{MpiChoice, MpiError, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use sys::{Clock as _, MachineClock};
 
 /// The library may wait so long at its end for others before the process ends without it.
@@ -24,6 +25,8 @@ pub enum ConnectError {
     Mpi(#[from] MpiError),
     #[error("the thread of the group cannot be started: {0}")]
     Thread(String),
+    #[error("not all of the processes that were started have come within {} s: one does something else, or waits for something", .0.as_secs())]
+    Alone(Duration),
 }
 
 /// How a process leaves its group.
@@ -87,11 +90,17 @@ pub fn connect(
     let thread = thread.spawn(body);
     let thread = thread.map_err(|why| ConnectError::Thread(why.to_string()))?;
     let ended = || ConnectError::Thread("it ended".into());
+    // The library begins when all have come, and waits for ever for one that does not.
+    let patience = Duration::from_nanos(timing.come_within_ns());
+    let opened = opened.recv_timeout(patience).map_err(|why| match why {
+        RecvTimeoutError::Timeout => ConnectError::Alone(patience),
+        RecvTimeoutError::Disconnected => ended(),
+    });
     let Opened {
         rank,
         size,
         library,
-    } = opened.recv().map_err(|_gone| ended())??;
+    } = opened??;
     Ok(Connected {
         rank,
         size,

@@ -126,6 +126,13 @@ impl Root {
         }
     }
 
+    /// The root itself stood still for so long.
+    pub(crate) fn excuse(&mut self, away: u64) {
+        for known in &mut self.ranks {
+            known.heard = known.heard.saturating_add(away);
+        }
+    }
+
     fn last_word(&self) -> Message {
         Message::End {
             rounds: self.round,

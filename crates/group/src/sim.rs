@@ -1,7 +1,7 @@
 //! Up to a thousand ranks in one process on virtual time: clocks that are days apart and drift, ways
 //! that are slow in one direction, messages and ranks that are lost.
 
-use crate::{Act, GroupMember, GroupTiming, MemberEnd, MemberInput, Message, Word};
+use crate::{Act, ClockDrift, GroupMember, GroupTiming, MemberEnd, MemberInput, Message, Word};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,6 +46,8 @@ struct Host {
     finished: bool,
     /// When it began, by true time, and how well it said it knew.
     began: Option<(u64, u64)>,
+    /// What it found its clock to have done since, and when, by true time.
+    compared: Option<(u64, ClockDrift)>,
     ending: Option<MemberEnd>,
 }
 
@@ -187,6 +189,7 @@ impl World {
                 script: Script::default(),
                 finished: false,
                 began: None,
+                compared: None,
                 ending: None,
             };
             host.member = GroupMember::new(rank, size, GroupTiming::default(), host.shows(there));
@@ -224,7 +227,7 @@ impl World {
                 Happening::Wake => continue,
                 Happening::Finished => {
                     host.finished = !host.is_dead();
-                    inputs.extend(host.script.say(part(rank)));
+                    inputs.push(MemberInput::Compare);
                 }
                 Happening::Arrived(from, number) => {
                     let message = self.messages[number].take().unwrap();
@@ -289,6 +292,10 @@ impl World {
                 host.began = Some((truth, bound_ns));
                 self.happens(truth + WORK_NS, rank, Happening::Finished);
             }
+            Act::Compared(drift) => {
+                host.compared = drift.map(|drift| (now, drift));
+                return host.script.say(part(rank));
+            }
             Act::Heard(words) => return host.script.answer(words, size),
             Act::Answered(word) => return host.script.answered(&word),
             Act::Lost(ranks) => {
@@ -335,6 +342,19 @@ impl World {
                 self.weather
             );
         }
+        for host in &self.hosts {
+            let Some(((began, _), (at, drift))) = host.began.zip(host.compared) else {
+                continue;
+            };
+            let apart = |at| i128::from(root.shows(at)) - i128::from(host.shows(at));
+            let truth = apart(at) - apart(began);
+            let error = (truth - i128::from(drift.ns)).unsigned_abs();
+            assert!(
+                error <= u128::from(drift.bound_ns) + 6,
+                "{truth} is said to be {drift:?} in {:?}",
+                self.weather
+            );
+        }
     }
 }
 
@@ -348,6 +368,8 @@ fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
             assert_eq!(host.ending, Some(MemberEnd::Over));
             let (_, bound_ns) = host.began.unwrap();
             assert!(bound_ns < MS, "{bound_ns} of {size}");
+            let (_, drift) = host.compared.unwrap();
+            assert!(drift.bound_ns < 2 * MS, "{drift:?} of {size}");
         }
     }
 }
@@ -394,6 +416,38 @@ fn a_start_that_messages_cannot_reach_in_time_is_proposed_again_with_more_lead()
     let world = World::new(5, slow, &[]).run();
     world.holds();
     assert!(world.hosts.iter().all(Host::is_whole));
+}
+
+#[test]
+fn a_rank_that_stood_still_itself_does_not_take_the_others_for_lost() {
+    let timing = GroupTiming::default();
+    let told = |rank: u32, other: u32, message: &Message| {
+        let mut member = GroupMember::new(rank, 2, timing, BEGIN);
+        let mut lost_at = |at: u64, inputs: Vec<MemberInput>| {
+            let mut acts = Vec::new();
+            for input in inputs {
+                member.on(at, input, &mut acts);
+            }
+            acts.iter().any(|act| matches!(act, Act::Lost(_)))
+        };
+        let heard = MemberInput::From(other, message.clone());
+        assert!(!lost_at(BEGIN + MS, vec![heard, MemberInput::Wake]));
+        // Nobody told it anything for a minute; then time goes on as always.
+        let away = BEGIN + 60_000 * MS;
+        let told = (0..).map(|second| away + second * 1000 * MS);
+        let mut looks = told.map(|at| (at, lost_at(at, vec![MemberInput::Wake])));
+        let (at, _) = looks.find(|(_, is_lost)| *is_lost).unwrap();
+        (at - away) / (1000 * MS)
+    };
+    let here = Message::Here {
+        heard: 0,
+        wants: 0,
+        bound_ns: None,
+    };
+    let patience = timing.lost_after_ns / (1000 * MS);
+    for seconds in [told(0, 1, &here), told(1, 0, &Message::Still)] {
+        assert!((patience..=patience + 1).contains(&seconds), "{seconds}");
+    }
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 //! What a member is told, and what it wants.
 
+use crate::drift::ClockDrift;
 use crate::message::{Message, Word};
 
 /// What a member is told.
@@ -16,6 +17,8 @@ pub enum MemberInput {
     Ready,
     /// What it has measured so far.
     Snapshot(Word),
+    /// How far the root's clock has moved since the start is to be found out.
+    Compare,
     /// What was begun is to end.
     Halt,
     /// The root says that nothing more comes.
@@ -38,6 +41,8 @@ pub enum Act {
         bound_ns: u64,
         agreed: Option<AgreedStart>,
     },
+    /// How far the root's clock has moved since the start; `None` where there was none, or no answer.
+    Compared(Option<ClockDrift>),
     /// What was begun is to end.
     Halted,
     /// What a rank has measured so far; the root is told.

@@ -11,6 +11,8 @@ pub struct GroupTiming {
     pub wanted_bound_ns: u64,
     /// After so long it must do as it is known.
     pub clocks_for_ns: u64,
+    /// After so long at the end what a clock did since the start is as it is known.
+    pub compare_for_ns: u64,
     /// Between two questions for the time.
     pub ask_every_ns: u64,
     /// Between two words of how far a rank is.
@@ -24,8 +26,16 @@ impl Default for GroupTiming {
             lost_after_ns: 10_000_000_000,
             wanted_bound_ns: 50_000,
             clocks_for_ns: 2_000_000_000,
+            compare_for_ns: 500_000_000,
             ask_every_ns: 5_000_000,
             tell_every_ns: 1_000_000_000,
         }
+    }
+}
+
+impl GroupTiming {
+    /// Processes of one launcher begin one after another, over many hosts minutes apart.
+    pub(crate) fn come_within_ns(&self) -> u64 {
+        self.lost_after_ns.saturating_mul(12)
     }
 }

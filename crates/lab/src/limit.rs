@@ -55,7 +55,9 @@ pub fn find_limit(
             }
         };
         let point = point(per_second, &record, &limit.threshold);
-        let is_searchable = applies(&limit.threshold, &record);
+        // Fewer ranks are another load.
+        let is_whole = record.outcome.status != Status::Incomplete;
+        let is_searchable = is_whole && applies(&limit.threshold, &record);
         if is_searchable {
             limit.rates.saw(per_second, point.holds);
         }
@@ -226,6 +228,24 @@ mod tests {
             (account.points.len(), account.holds_at, account.breaks_at),
             (1, None, None)
         );
+    }
+
+    #[test]
+    fn a_step_that_lost_ranks_ends_the_search_and_says_nothing_of_its_rate() {
+        let mut mock = Mock::new(|_, work, steps| {
+            let mut record = step(work, 1e9);
+            if steps > 2 {
+                record.outcome = failed(Status::Incomplete, 5).outcome;
+            }
+            Ok(record)
+        });
+        let (found, kept) = find(&mut mock).unwrap();
+        let account = found.account;
+        assert_eq!(
+            (kept, account.holds_at, account.breaks_at),
+            (2, Some(100.0), None)
+        );
+        assert!(mock.log.last().unwrap().starts_with("release"));
     }
 
     #[test]

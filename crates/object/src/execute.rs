@@ -18,7 +18,7 @@ use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, ThreadReport};
 use course::{Remains, elapsed_ns, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
-use ranks::{common_start, meet, others_know};
+use ranks::{common_start, meet};
 use record::{LiveCounters, Measurements, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -42,18 +42,13 @@ pub fn execute(
     context: &Context,
     watch: &mut dyn Watch,
 ) -> Result<Record, LoadError> {
-    let told = |error: &LoadError| others_know(context, error);
-    let mut setup = Setup::make(plan, context, watch).inspect_err(told)?;
+    let mut setup = Setup::make(plan, context, watch)?;
     match setup.run(plan, context, watch) {
         Ok(mut record) => {
-            let bucket = setup.remove_objects(&mut record);
-            // What others have put into the bucket goes first.
-            let _who_is_lost_is_not_waited_for = meet(context);
-            bucket.remove(&mut record);
+            setup.remove_with_others(context, &mut record);
             Ok(record)
         }
         Err(error) => {
-            told(&error);
             setup.remove(&mut Record::default());
             Err(error)
         }
@@ -78,15 +73,7 @@ pub struct Setup {
 const NUMBERS_OF_A_RUN: u64 = 1_000_000_000;
 
 impl Setup {
-    /// Looks the servers up, and makes what the plan needs on them.
-    ///
-    /// # Errors
-    /// What was asked makes no sense, the target is not there, or a signal came.
-    pub fn make(
-        plan: &LoadPlan,
-        context: &Context,
-        watch: &mut dyn Watch,
-    ) -> Result<Self, LoadError> {
+    fn made(plan: &LoadPlan, context: &Context, watch: &mut dyn Watch) -> Result<Self, LoadError> {
         plan.check()?;
         let most = u64::from(plan.scenario.most_users());
         if sys::raise_file_limit() < most + 64 {
@@ -166,12 +153,7 @@ impl Setup {
         Ok(())
     }
 
-    /// One load, and the removal of what its users made. What an earlier one has deleted of the
-    /// setup's objects is made again before.
-    ///
-    /// # Errors
-    /// The plan makes no sense, or what was deleted cannot be made again.
-    pub fn run(
+    fn ran(
         &mut self,
         plan: &LoadPlan,
         context: &Context,

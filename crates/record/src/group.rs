@@ -53,6 +53,10 @@ pub struct GroupAccount {
     /// By how much the clock of a rank may have been off, at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_bound_ns: Option<u64>,
+    /// The most that the clock of a rank moved against that of rank 0 from the common start to the
+    /// end, as far as anybody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_drift_ns: Option<u64>,
     /// From the proposal of the start to the start, and how many moments were proposed until one was
     /// far enough ahead for all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,8 +146,11 @@ impl Record {
         // A bound that one of them lacks, all lack.
         let clock_bound_ns = bounds.collect::<Option<Vec<u64>>>();
         let clock_bound_ns = clock_bound_ns.and_then(|bounds| bounds.into_iter().max());
+        let drifts = self.generators().filter_map(|host| host.clock_drift_ns);
+        let clock_drift_ns = drifts.map(i64::unsigned_abs).max();
         if let Some(group) = &mut self.group {
             (group.skew_ns, group.clock_bound_ns) = (skew_ns, clock_bound_ns);
+            group.clock_drift_ns = clock_drift_ns;
         }
     }
 }

@@ -42,6 +42,13 @@ pub struct HostAccount {
     /// By how much its clock may differ from that of the common start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_bound_ns: Option<u64>,
+    /// By how much the clock of rank 0 gained on its own from the common start to the end; less than
+    /// nothing where it lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_drift_ns: Option<i64>,
+    /// By how much that may be wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_drift_bound_ns: Option<u64>,
     /// What was watched went away, and nothing is known of what it used.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,

@@ -385,6 +385,7 @@ mod tests {
         let host = record.generator_mut();
         (host.rank, host.late_ns) = (Some(rank), u64::from(rank) * 10);
         host.clock_bound_ns = Some(500 + u64::from(rank));
+        host.clock_drift_ns = Some(-70 * i64::from(rank));
         host.environment.system.hostname = Some(format!("node{rank}"));
         record
     }
@@ -409,6 +410,7 @@ mod tests {
         assert_eq!(record.outcome, Outcome::default());
         let group = record.group.as_ref().unwrap();
         assert_eq!((group.skew_ns, group.clock_bound_ns), (Some(30), Some(503)));
+        assert_eq!(group.clock_drift_ns, Some(210));
         let hosts = record.by_host();
         let names: Vec<String> = hosts
             .iter()

@@ -90,6 +90,8 @@ fn host(name: &str) -> HostAccount {
         late_ns: 3,
         rank: Some(rank_of(name)),
         clock_bound_ns: Some(32),
+        clock_drift_ns: Some(33),
+        clock_drift_bound_ns: Some(34),
         gone: true,
         environment,
         calibration: Calibration {
@@ -490,11 +492,12 @@ fn changed(record: &Record, path: &str) -> Vec<Record> {
 }
 
 /// What stays with its host: it changes nothing of the whole but the account of the host.
-const STAYS_WITH_ITS_HOST: [&str; 12] = [
+const STAYS_WITH_ITS_HOST: [&str; 13] = [
     "/hosts/0/name",
     "/hosts/0/pid",
     "/hosts/0/gone",
     "/hosts/0/window_ns",
+    "/hosts/0/clock_drift_bound_ns",
     "/hosts/0/environment/",
     "/hosts/0/calibration/",
     "/hosts/0/process/",

@@ -105,12 +105,19 @@ impl fmt::Display for Rank {
 /// The part of a rank of a workload that all ranks of its group do together.
 ///
 /// # Errors
-/// More workers than can be numbered.
+/// More workers than can be numbered, or fewer files than ranks.
 pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
     if u64::from(whole.threads) * u64::from(rank.size) > u64::from(MOST) {
         return Err(SpecError::Conflict(format!(
             "--threads {} on each of {} ranks are more than {MOST} workers; give fewer",
             whole.threads, rank.size
+        )));
+    }
+    let files = whole.files.total_files.unwrap_or(u64::MAX);
+    if !whole.files.meta.is_empty() && files < u64::from(rank.size) {
+        return Err(SpecError::Conflict(format!(
+            "{} ranks share {files} files of --total-files, and each needs one; give more files, or start fewer ranks",
+            rank.size
         )));
     }
     Ok(Workload {
@@ -232,6 +239,18 @@ mod tests {
     /// The seats of all ranks.
     fn group(size: u32, workers: u32) -> impl Iterator<Item = Seats> {
         (0..size).map(move |number| Seats::of(Rank::new(number, size).unwrap(), workers))
+    }
+
+    #[test]
+    fn names_of_metadata_operations_are_enough_for_every_rank() {
+        let mut whole = Workload::default();
+        whole.files.total_files = Some(3);
+        let rank = Rank::new(1, 4).unwrap();
+        assert!(share(&whole, rank).is_ok(), "it does nothing with names");
+        crate::settings::apply(&mut whole, "meta", "create,unlink").unwrap();
+        let why = share(&whole, rank).unwrap_err().to_string();
+        assert!(why.starts_with("4 ranks share 3 files"), "{why}");
+        assert!(share(&whole, Rank::new(1, 3).unwrap()).is_ok());
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The clock of the run must agree with the kernel's.
+//! The clock of the run must agree with the kernel's, and those of ranks with each other.
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
@@ -15,6 +15,10 @@ pub(in crate::audit) const RULE: Rule = Rule {
 The clock that timed the operations is compared with CLOCK_MONOTONIC at both ends of the
 run (calibration.clock_drift_ns). More than 1 ms, and more than the 500 parts in a
 million by which the kernel slews its clock, is found.
+Ranks that a launcher connects compare their clocks with that of rank 0 at the start and
+at the end (hosts[].clock_drift_ns). A change beyond what neither comparison knew
+(hosts[].clock_drift_bound_ns) and beyond 200 parts in a million, by which sound clocks
+may part, is found: the bounds of the start do not hold for the rest of the run.
 Rates and latencies are differences of this clock. If it stepped by 40 ms within 10 s,
 the rate is wrong by 0.4 %, and one operation seems to have taken 40 ms: enough to move
 a p99.9. Suspended laptops, migrated virtual machines and broken time stamp counters do
@@ -29,6 +33,8 @@ const MOST_NS: u64 = 1_000_000;
 /// The kernel slews its clock by at most 500 parts in a million (adjtimex(2)); two clocks further
 /// apart are broken.
 const SLEW_DIVISOR: u64 = 2000;
+/// Two clocks that are each within 100 parts in a million of the truth.
+const SOUND_DIVISOR: u64 = 5000;
 
 /// Clocks that are read across a bus, about a microsecond each time
 /// (Documentation/timers/hpet.rst), or that tick in milliseconds.
@@ -38,7 +44,26 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     moved_apart(record)
         .into_iter()
         .chain(slow_source(record))
+        .chain(left_the_root(record))
         .collect()
+}
+
+/// A rank's clock against that of rank 0.
+fn left_the_root(record: &Record) -> Option<Finding> {
+    let host = record.generator();
+    let drift = host.clock_drift_ns?.unsigned_abs();
+    let unknown = host.clock_drift_bound_ns.unwrap_or(0);
+    if drift <= unknown.saturating_add(record.elapsed_ns / SOUND_DIVISOR) {
+        return None;
+    }
+    let message = format!(
+        "this rank's clock and that of rank 0 moved apart by {} within {}, and what was not known of them is {}",
+        Nanos(drift),
+        Nanos(record.elapsed_ns),
+        Nanos(unknown)
+    );
+    let advice = "intervals of the series are of other moments on each host, and rates are wrong by as much: check the clock sources of both machines, and whether one was suspended or migrated";
+    Some(RULE.finding(Severity::Warning, message, advice))
 }
 
 fn moved_apart(record: &Record) -> Option<Finding> {
@@ -90,6 +115,25 @@ mod tests {
                 only(&check(&record)),
                 "the clock of this run and CLOCK_MONOTONIC moved apart by 40 ms within 10 s"
             );
+        }
+    }
+
+    #[test]
+    fn a_rank_whose_clock_leaves_that_of_the_root_is_found_beyond_what_is_known() {
+        let mut record = sound();
+        let host = record.generator_mut();
+        host.clock_drift_bound_ns = Some(100_000);
+        // 200 parts in a million of 10 s, and what is not known.
+        for drift in [2_100_000, -2_100_000] {
+            record.generator_mut().clock_drift_ns = Some(drift);
+            assert_eq!(check(&record), []);
+        }
+        for drift in [2_100_001, -40_000_000] {
+            record.generator_mut().clock_drift_ns = Some(drift);
+            let found = check(&record);
+            let said = only(&found);
+            assert!(said.starts_with("this rank's clock"), "{said}");
+            assert!(said.ends_with("is 100 \u{b5}s"), "{said}");
         }
     }
 

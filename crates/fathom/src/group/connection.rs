@@ -1,7 +1,9 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
 use anyhow::Result;
-use group::{AgreedStart, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect};
+use group::{
+    AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
+};
 use host::{PeerFault, Peers};
 use mpi::MpiChoice;
 use serde_json::{Value, json};
@@ -72,7 +74,7 @@ impl GroupView {
                 self.began_at.store(*at, Relaxed);
             }
             GroupEvent::Broken(_) | GroupEvent::End(_) => self.is_halted.store(true, Relaxed),
-            GroupEvent::Heard(_) | GroupEvent::Answered(_) => {}
+            GroupEvent::Heard(_) | GroupEvent::Answered(_) | GroupEvent::Compared(_) => {}
         }
     }
 
@@ -123,6 +125,11 @@ impl RankLink {
 
     pub(crate) fn is_root(&self) -> bool {
         self.rank == 0
+    }
+
+    /// Whether nobody is left who speaks for all.
+    pub(crate) fn has_lost_root(&self) -> bool {
+        self.seen.lost().contains(&0)
     }
 
     pub(crate) fn seen(&self) -> &Arc<GroupView> {
@@ -191,11 +198,26 @@ impl RankLink {
                 }
                 GroupEvent::Answered(word) => return Ok(word),
                 GroupEvent::Begin { .. }
+                | GroupEvent::Compared(_)
                 | GroupEvent::Lost(_)
                 | GroupEvent::Halted
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::End(_)
                 | GroupEvent::Broken(_) => {}
+            }
+        }
+    }
+
+    /// By how much the root's clock has moved against this one since the last start. Where somebody
+    /// waits for the end nobody asks.
+    pub(crate) fn clock_drift(&self) -> Option<ClockDrift> {
+        if sys::caught_signal().is_some() || !self.seen.lost().is_empty() {
+            return None;
+        }
+        self.want(MemberInput::Compare);
+        loop {
+            if let GroupEvent::Compared(drift) = self.next().ok()? {
+                return drift;
             }
         }
     }
@@ -222,11 +244,23 @@ impl RankLink {
                         return Err(fault("nobody waits for the other ranks any more"));
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => {
+                Err(RecvTimeoutError::Disconnected) if self.seen.lost().is_empty() => {
                     return Err(fault("the other ranks have ended"));
                 }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.loss()),
             }
         }
+    }
+
+    /// This rank's word in the open round, where the others go on without it.
+    fn say_left(&self) {
+        let fault = PeerFault {
+            text: "it had ended already".into(),
+            exit_code: LOST,
+        };
+        self.want(MemberInput::Say(
+            fault_word(&fault).to_string().into_bytes().into(),
+        ));
     }
 
     /// Who is lost, in words.
@@ -269,13 +303,19 @@ impl RankLink {
         })
     }
 
-    /// Leaves the group, whose end the root says; `is_lost` where ranks may be left that answer
-    /// nobody.
+    /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
+    /// have said.
     pub(crate) fn end(&self, code: i32) {
         if self.is_root() {
             self.want(MemberInput::Finish);
+        } else {
+            self.say_left();
         }
-        while self.next().is_ok() {}
+        while let Ok(told) = self.next() {
+            if matches!(told, GroupEvent::Answered(_)) {
+                self.say_left();
+            }
+        }
         let own = locked(&self.own).take();
         let Some(own) = own else { return };
         let code = crate::exit::as_heard(code);
@@ -314,6 +354,7 @@ impl Peers for RankLink {
                 GroupEvent::Lost(_) => return Err(self.loss()),
                 GroupEvent::Heard(_)
                 | GroupEvent::Answered(_)
+                | GroupEvent::Compared(_)
                 | GroupEvent::Halted
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::End(_)

@@ -1,27 +1,20 @@
 //! `--hosts`: this process starts itself again on all of them, by a launcher, and says how that
 //! ended.
 
+use super::attended::attend;
 use super::host_list::HostList;
 use super::launched::launched;
 use super::launcher::{LaunchGround, Launcher, own_program, quoted, without_address};
 use crate::exit::{self, Usage};
 use crate::tell::{say, tell};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::ArgMatches;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
-use sys::{Clock as _, MachineClock, ProcessEnd, Readiness, wait_ready};
+use std::process::ExitStatus;
 
 /// What this process says to those that it starts: its launcher's end is heard by it alone.
 pub(super) const MARK: &str = "under-front";
-/// So often signals are looked at.
-const LOOK_NS: u64 = 100_000_000;
-/// A launcher that was asked to end has so long until it is told, and so long until it is killed.
-const PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
-const TERM: i32 = 15;
-const KILL: i32 = 9;
 
 /// Options that are this process's own, with a value each.
 const OWN: [&str; 6] = [
@@ -107,29 +100,25 @@ impl LaunchFront {
             return Ok(0);
         }
         sys::catch_signals();
-        let launcher = self.launcher.program.display();
-        let [program, words @ ..] = self.line.as_slice() else {
-            return Err(Usage("a launcher has a name".into()).into());
-        };
-        // In a group of its own it has a signal of the terminal from here, and once.
-        let child = Command::new(program)
-            .args(words)
-            .stdin(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot start {launcher}"))?;
-        let pid = child.id();
-        // Dropping the standard library's handle waits for nothing; `wait_child` does.
-        drop(child);
-        let status = wait(pid)?;
-        let code = status.code().and_then(exit::from_launcher);
-        if let Some(code) = code {
+        let end = attend(&self.line, self.launcher.dialect)?;
+        if end.was_killed {
+            let names = self.hosts.names().replace(',', ", ");
+            say(&format!("look for its processes on {names}"));
+        }
+        let of_launcher = end.status.code().and_then(exit::from_launcher);
+        // A launcher that is content says nothing of ranks of which none has said how it ended.
+        let of_launcher = of_launcher.filter(|code| *code > 0 || end.said.is_some());
+        let code = end.said.max(of_launcher);
+        // The ranks may have been told by another signal than this process.
+        let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
+        let stopped = stopped.filter(|_| code.is_some_and(|code| code > 128));
+        if let Some(code) = stopped.or(code) {
             return Ok(code);
         }
         if let Some(caught) = sys::caught_signal() {
             return Ok(caught.exit_code());
         }
-        say(&format!("error: {}", self.failure(status)));
+        say(&format!("error: {}", self.failure(end.status)));
         Ok(LOST)
     }
 
@@ -195,35 +184,6 @@ fn is_own_with_value(word: &OsStr) -> bool {
     let word = word.to_string_lossy();
     let name = word.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| OWN.contains(&name))
-}
-
-/// Waits for the launcher; what signals ask of this process they ask of it.
-fn wait(pid: u32) -> Result<ExitStatus> {
-    let clock = MachineClock::monotonic();
-    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
-    let mut asked_at = None;
-    let mut told = 0;
-    while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
-        let Some(caught) = sys::caught_signal() else {
-            continue;
-        };
-        let now = clock.now();
-        let since = now - *asked_at.get_or_insert(now);
-        let next = match told {
-            0 => Some(caught.signal),
-            1 if caught.impatient || since >= PATIENCE_NS[0] => Some(TERM),
-            2 if since >= PATIENCE_NS[1] => Some(KILL),
-            _ => None,
-        };
-        if let Some(signal) = next {
-            told += 1;
-            let _it_may_have_ended = sys::signal_process(pid, signal);
-        }
-        if next == Some(KILL) {
-            say("the launcher did not end and was killed: its processes may be left on the hosts");
-        }
-    }
-    Ok(sys::wait_child(pid)?.status)
 }
 
 #[cfg(test)]

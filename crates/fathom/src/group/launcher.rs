@@ -138,6 +138,8 @@ impl Launcher {
                 add(&["-N", &number, "-n", &ranks, "--ntasks-per-node", &each]);
                 add(&["-w", &hosts.names()]);
                 add(&["--cpu-bind=none", "--kill-on-bad-exit=1"]);
+                // Without it the first Ctrl-C is answered with a status, and nobody hears of it.
+                add(&["--quit-on-interrupt"]);
             }
         }
         line.extend(command);
@@ -146,6 +148,16 @@ impl Launcher {
 }
 
 impl Dialect {
+    /// The signal that asks ranks to end, and lets them write what they have: of another srun kills
+    /// them at once.
+    pub(super) fn asking(self, signal: i32) -> i32 {
+        const INTERRUPT: i32 = 2;
+        match self {
+            Self::Slurm => INTERRUPT,
+            Self::OpenMpi | Self::Hydra => signal,
+        }
+    }
+
     /// By what a launcher says of its version.
     fn of(said: &str) -> Option<Self> {
         let said = said.to_ascii_lowercase();
@@ -239,7 +251,7 @@ mod tests {
         );
         assert_eq!(
             line(Dialect::Slurm, "a:2,b:2", &[]),
-            "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --kill-on-bad-exit=1 /opt/fathom run 'x y'"
+            "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --kill-on-bad-exit=1 --quit-on-interrupt /opt/fathom run 'x y'"
         );
         assert!(line(Dialect::Slurm, "a,b:2", &[]).contains("as many ranks on each host"));
     }

@@ -15,7 +15,7 @@ use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
-use lab::Kept;
+use lab::{Kept, LimitSearch};
 use record::{GroupAccount, Record, Threshold};
 use run::RunError;
 use serde_json::{Value, json};
@@ -42,6 +42,8 @@ pub(crate) struct GroupAsked {
     pub(crate) job: Option<FioJobs>,
     /// Or why there are none of these, which the root says for all.
     pub(crate) thresholds: Result<Vec<Threshold>>,
+    /// The rates at which the one load is done, one after another.
+    pub(crate) search: Option<LimitSearch>,
 }
 
 /// Does what was asked on all ranks; the exit code is the same on all of them.
@@ -51,7 +53,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         ..context::context(asked.output.interval_ns())?
     };
     let connection = RankLink::open(launch.choice.clone(), launch.timing, context.clock);
-    let connection = connection.map_err(|error| launch.without_library(&error))?;
+    let connection = connection.or_else(|error| launch.unconnected(error))?;
     // The library sets handlers of its own when it begins.
     sys::catch_signals();
     if let Err(wrong) = launch.check(&connection) {
@@ -60,7 +62,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         return if launch.is_root() { Err(wrong) } else { Ok(0) };
     }
     let connection = Arc::new(connection);
-    let mut group = Group {
+    let mut group = RankGroup {
         matches,
         connection: &connection,
         launch,
@@ -76,27 +78,30 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     {
         say(&format!("error: {}", told(&error)));
     }
+    if connection.is_root() || connection.has_lost_root() {
+        crate::exit::say_end(code);
+    }
     connection.end(code);
     Ok(code)
 }
 
-struct Group<'a> {
-    matches: &'a ArgMatches,
-    connection: &'a Arc<RankLink>,
+pub(super) struct RankGroup<'a> {
+    pub(super) matches: &'a ArgMatches,
+    pub(super) connection: &'a Arc<RankLink>,
     launch: &'a Launch,
     context: Context,
-    asked: GroupAsked,
+    pub(super) asked: GroupAsked,
     thresholds: Vec<Threshold>,
 }
 
 /// What came of a work: its record at the root, and whether the next may begin.
-struct WorkEnd {
-    record: Option<Record>,
-    exit_code: i32,
+pub(super) struct WorkEnd {
+    pub(super) record: Option<Record>,
+    pub(super) exit_code: i32,
     goes_on: bool,
 }
 
-impl Group<'_> {
+impl RankGroup<'_> {
     fn run(&mut self) -> Result<i32> {
         let works = self.asked.works.clone();
         let targets: Vec<PathBuf> = works.iter().flat_map(GroupWork::files).collect();
@@ -123,6 +128,10 @@ impl Group<'_> {
             true => Live::open(self.matches, &GroupWork::title(&works))?,
             false => Live::silent(),
         };
+        if let ([GroupWork::Load(task)], Some(limit)) = (works.as_slice(), &self.asked.search) {
+            let start = self.start(&group, agreed.drawn);
+            return self.find_limit(task, limit.clone(), start, &live);
+        }
         let mut records = Vec::new();
         let mut code = 0;
         for (work, number) in works.iter().zip(1_u64..) {
@@ -153,7 +162,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn rank(&self) -> Result<Rank> {
+    pub(super) fn rank(&self) -> Result<Rank> {
         Ok(Rank::new(self.connection.rank, self.connection.size)?)
     }
 
@@ -166,37 +175,60 @@ impl Group<'_> {
         targets: &[PathBuf],
     ) -> Result<WorkEnd> {
         let work = work.share(self.rank()?)?;
+        self.connection.seen().forget_snapshots();
+        let trial = self.trial();
+        let context = self.start(group, fresh_run);
+        live.begin_plain(work.view(&context));
+        let part = self.measure(&work, context, &trial, live, targets)?;
+        let save = |record: &Record| self.asked.output.save(record);
+        self.join(&part, &trial, work.name(), live, &save)
+    }
+
+    /// A trial of which there is no record yet.
+    pub(super) fn trial(&self) -> Arc<GroupTrial> {
+        Arc::new(GroupTrial {
+            connection: Arc::clone(self.connection),
+            id: format!("{:032x}", sys::random_bits()),
+        })
+    }
+
+    /// What a rank measures in, among the others.
+    fn start(&self, group: &GroupAccount, fresh_run: u64) -> Context {
         let start = CommonStart {
             rank: self.connection.rank,
             group: group.clone(),
             fresh_run,
             by: StartBy::Peers(Arc::clone(self.connection) as Arc<dyn host::Peers>),
         };
-        self.connection.seen().forget_snapshots();
-        let trial = Arc::new(GroupTrial {
-            connection: Arc::clone(self.connection),
-            id: format!("{:032x}", sys::random_bits()),
-        });
-        let context = Context {
+        Context {
             common_start: Some(start),
             ..self.context.clone()
-        };
-        live.begin_plain(work.view(&context));
-        let part = self.measure(&work, context, &trial, live, targets)?;
+        }
+    }
+
+    /// What all have measured, as one record at the root.
+    pub(super) fn join(
+        &self,
+        part: &Result<Record, PeerFault>,
+        trial: &GroupTrial,
+        name: &str,
+        live: &Live,
+        save: &dyn Fn(&Record) -> Result<()>,
+    ) -> Result<WorkEnd> {
         let mut end = WorkEnd {
             record: None,
             exit_code: 5,
             goes_on: false,
         };
         let mut saved = Ok(());
-        let answer = self.connection.round(part_word(&part), |words| {
+        let answer = self.connection.round(part_word(part), |words| {
             let parts = RankParts::read(&words);
             let fault = parts.first_fault().cloned();
             let parts = parts.or(RankParts::snapshots(&self.connection.seen().snapshots()));
             match trial.record(parts) {
                 Some(record) => {
-                    let record = self.finished(record, work.name(), live);
-                    saved = self.asked.output.save(&record);
+                    let record = self.finished(record, name, live);
+                    saved = save(&record);
                     end.exit_code = record.outcome.exit_code;
                     end.goes_on = saved.is_ok() && !is_over(std::slice::from_ref(&record));
                     if saved.is_err() {
@@ -254,16 +286,24 @@ impl Group<'_> {
             }),
             ..context
         };
-        let part = work.measure(&context, live).map(|mut record| {
-            if record.elapsed_ns > 0 {
-                record.generator_mut().clock_bound_ns = Some(self.connection.bound_ns());
-            }
-            record
-        });
+        let part = work.measure(&context, live);
+        let part = part.map(|record| self.clocked(record));
         drop(context);
         let _it_has_told_what_there_was = teller.join();
         keeper.into_iter().for_each(GroupKeeper::end);
         Ok(part)
+    }
+
+    /// A rank's part, and what its clock was and did.
+    pub(super) fn clocked(&self, mut record: Record) -> Record {
+        if record.elapsed_ns > 0 {
+            let drift = self.connection.clock_drift();
+            let host = record.generator_mut();
+            host.clock_bound_ns = Some(self.connection.bound_ns());
+            host.clock_drift_ns = drift.map(|drift| drift.ns);
+            host.clock_drift_bound_ns = drift.map(|drift| drift.bound_ns);
+        }
+        record
     }
 
     /// The root's last touches: when all began, and what the record is held against.

@@ -66,6 +66,10 @@ pub(super) fn search(asked: &AskedLoad) -> Result<Option<Search>> {
 }
 
 impl Search {
+    pub(super) fn limit(self) -> LimitSearch {
+        self.limit
+    }
+
     /// The load at the rate that the search begins with, held against what is searched.
     pub(super) fn first_step(&self, mut plan: LoadPlan) -> LoadPlan {
         plan.scenario.thresholds = vec![self.limit.threshold.clone()];

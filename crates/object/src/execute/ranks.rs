@@ -1,7 +1,10 @@
 //! What the ranks of a load tell each other.
 
+use super::Setup;
 use crate::LoadError;
-use host::{Context, PeerFault};
+use crate::plan::LoadPlan;
+use host::{Context, PeerFault, Watch};
+use record::Record;
 
 /// Waits until all ranks have come so far.
 pub(super) fn meet(context: &Context) -> Result<(), LoadError> {
@@ -10,7 +13,7 @@ pub(super) fn meet(context: &Context) -> Result<(), LoadError> {
 }
 
 /// What this rank cannot do is said to the others, for they wait.
-pub(super) fn others_know(context: &Context, error: &LoadError) {
+fn others_know(context: &Context, error: &LoadError) {
     if let Some(peers) = context.peers()
         && !matches!(error, LoadError::Group(_))
     {
@@ -29,4 +32,49 @@ pub(super) fn common_start(context: &Context) -> Result<Option<u64>, LoadError> 
     };
     peers.meet(Ok(()))?;
     Ok(Some(peers.start()?))
+}
+
+/// Whatever one rank cannot do the others hear of at their next meeting, which all have as often.
+impl Setup {
+    /// Looks the servers up, and makes what the plan needs on them.
+    ///
+    /// # Errors
+    /// What was asked makes no sense, the target is not there, or a signal came.
+    pub fn make(
+        plan: &LoadPlan,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, LoadError> {
+        Self::made(plan, context, watch).inspect_err(|error| others_know(context, error))
+    }
+
+    /// One load, and the removal of what its users made. What an earlier one has deleted of the
+    /// setup's objects is made again before.
+    ///
+    /// # Errors
+    /// The plan makes no sense, or what was deleted cannot be made again.
+    pub fn run(
+        &mut self,
+        plan: &LoadPlan,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, LoadError> {
+        let record = self.ran(plan, context, watch);
+        match &record {
+            Ok(_) => {
+                let _who_is_lost_is_not_waited_for = meet(context);
+            }
+            Err(error) => others_know(context, error),
+        }
+        record
+    }
+
+    /// Removes what the setup made, unless it shall stay, at the same time as all other ranks, and
+    /// tells the record.
+    pub fn remove_with_others(self, context: &Context, record: &mut Record) {
+        let bucket = self.remove_objects(record);
+        // What others have put into the bucket goes first.
+        let _who_is_lost_is_not_waited_for = meet(context);
+        bucket.remove(record);
+    }
 }

@@ -1,0 +1,213 @@
+//! A launcher that runs: what its ranks say passes through here, signals go to it, and it is not
+//! waited for long after its ranks have ended.
+
+use super::launcher::Dialect;
+use crate::exit;
+use crate::tell::say;
+use anyhow::{Context as _, Result};
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use sys::{Clock as _, MachineClock, ProcessEnd, Readiness, wait_ready};
+
+/// So often signals are looked at.
+const LOOK_NS: u64 = 100_000_000;
+/// A launcher that was asked to end by a signal has so long until it is told, and so long until it
+/// is killed.
+const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
+/// The same where its ranks have said how it ended; with what they waited for each other that is less
+/// than anybody waits for.
+const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
+/// Last words have so long to come where a process that was left behind could still say some.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+const TERM: i32 = 15;
+const KILL: i32 = 9;
+
+/// How a launcher ended.
+pub(super) struct LauncherEnd {
+    pub(super) status: ExitStatus,
+    /// What its ranks said of the end, the worst of it.
+    pub(super) said: Option<i32>,
+    /// It did not end by itself, and was killed.
+    pub(super) was_killed: bool,
+}
+
+/// Starts the launcher and waits for its end.
+///
+/// # Errors
+/// It cannot be started or waited for.
+pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd> {
+    let [program, words @ ..] = line else {
+        anyhow::bail!("a launcher has a name");
+    };
+    // In a group of its own it has a signal of the terminal from here, and once.
+    let mut child = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
+    let is_quiet = child.stderr.take().map(|from| passed_on(from, &said));
+    let pid = child.id();
+    // Dropping the standard library's handle waits for nothing; `wait_child` does.
+    drop(child);
+    let (status, was_killed) = wait(pid, &said, dialect)?;
+    if let Some(is_quiet) = is_quiet {
+        let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
+    }
+    let said = Some(said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
+    Ok(LauncherEnd {
+        status,
+        said,
+        was_killed,
+    })
+}
+
+/// Hands on what is said, but for the words that are for this process alone; what is given back ends
+/// when nobody can say anything any more.
+fn passed_on(from: impl Read + Send + 'static, said: &Arc<AtomicI32>) -> Receiver<()> {
+    let (quiet, is_quiet) = channel();
+    let said = Arc::clone(said);
+    std::thread::spawn(move || {
+        let _ends_with_this_thread = quiet;
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            match exit::end_in(&String::from_utf8_lossy(&line)) {
+                Some(code) => {
+                    said.fetch_max(code, Relaxed);
+                }
+                None => {
+                    let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(&line);
+                }
+            }
+            line.clear();
+        }
+    });
+    is_quiet
+}
+
+/// Waits for the launcher; what signals ask of this process they ask of it.
+fn wait(pid: u32, said: &AtomicI32, dialect: Dialect) -> Result<(ExitStatus, bool)> {
+    let clock = MachineClock::monotonic();
+    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
+    let mut patience = Patience::default();
+    while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
+        let has_ended = said.load(Relaxed) != exit::NOTHING_SAID;
+        let next = patience.next(clock.now(), has_ended, sys::caught_signal(), dialect);
+        if let Some(signal) = next {
+            let _it_may_have_ended = sys::signal_process(pid, signal);
+        }
+        if next == Some(KILL) {
+            say("the launcher did not end and was killed: its processes may be left on the hosts");
+        }
+    }
+    let was_killed = patience.is_over;
+    Ok((sys::wait_child(pid)?.status, was_killed))
+}
+
+/// What a launcher is to be told, and when.
+#[derive(Debug, Default)]
+struct Patience {
+    /// A signal of whoever started this process was handed on.
+    is_asked: bool,
+    is_told: bool,
+    is_over: bool,
+    asked_at: Option<u64>,
+    ended_at: Option<u64>,
+}
+
+impl Patience {
+    /// The signal that is due, once.
+    fn next(
+        &mut self,
+        now: u64,
+        has_ended: bool,
+        caught: Option<sys::CaughtSignal>,
+        dialect: Dialect,
+    ) -> Option<i32> {
+        if has_ended {
+            self.ended_at.get_or_insert(now);
+        }
+        if let Some(caught) = caught
+            && !self.is_asked
+        {
+            self.is_asked = true;
+            self.asked_at = Some(now);
+            return Some(dialect.asking(caught.signal));
+        }
+        let is_past = |limit: usize| {
+            let past = |since: Option<u64>, [term, kill]: [u64; 2]| {
+                let most = if limit == 0 { term } else { kill };
+                since.is_some_and(|since| now.saturating_sub(since) >= most)
+            };
+            past(self.asked_at, SIGNAL_PATIENCE_NS) || past(self.ended_at, END_PATIENCE_NS)
+        };
+        let is_impatient = caught.is_some_and(|caught| caught.impatient);
+        if !self.is_told && (is_impatient || is_past(0)) {
+            self.is_told = true;
+            return Some(TERM);
+        }
+        if self.is_told && !self.is_over && is_past(1) {
+            self.is_over = true;
+            return Some(KILL);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn told(ended_at: Option<u64>, signal_at: Option<u64>) -> Vec<(u64, i32)> {
+        told_by(Dialect::Hydra, ended_at, signal_at)
+    }
+
+    fn told_by(dialect: Dialect, ended_at: Option<u64>, signal_at: Option<u64>) -> Vec<(u64, i32)> {
+        let mut patience = Patience::default();
+        let told = (0..40).filter_map(|second| {
+            let caught = signal_at.filter(|at| second >= *at);
+            let caught = caught.map(|_| sys::CaughtSignal {
+                signal: 1,
+                impatient: false,
+            });
+            let has_ended = ended_at.is_some_and(|at| second >= at);
+            let signal = patience.next(second * S, has_ended, caught, dialect)?;
+            Some((second, signal))
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_launcher_is_asked_then_told_then_killed_and_each_once() {
+        assert_eq!(
+            told(None, None),
+            [],
+            "nobody ends a launcher whose ranks work"
+        );
+        assert_eq!(told(None, Some(3)), [(3, 1), (18, 15), (23, 9)]);
+        assert_eq!(told(Some(5), None), [(11, 15), (15, 9)]);
+        assert_eq!(told(Some(5), Some(3)), [(3, 1), (11, 15), (15, 9)]);
+        // srun would kill them.
+        assert_eq!(told_by(Dialect::Slurm, None, Some(3))[0], (3, 2));
+    }
+
+    #[test]
+    fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
+        let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
+        let lines = format!("{}\n{}", exit::end_line(0), exit::end_line(5));
+        let quiet = passed_on(std::io::Cursor::new(lines), &said);
+        assert!(quiet.recv().is_err(), "it ends");
+        assert_eq!(said.load(Relaxed), 5);
+    }
+}

@@ -1,0 +1,277 @@
+//! The search for the highest rate at which a threshold holds, by all ranks of a load: the root decides
+//! each step from the record of all of the one before, and tells the others.
+
+use super::connection::{fault_of, fault_word};
+use super::together::RankGroup;
+use crate::live::{Live, ended, records as records_of};
+use crate::tell::layout;
+use anyhow::Result;
+use conduct::{LoadTask, unstarted_load};
+use host::{Context, PeerFault};
+use lab::{Conduct, LabError, LimitFound, LimitSearch, Turn, Unstarted, Work};
+use object::{LoadError, LoadShare, Setup};
+use record::{Outcome, Record, SlotPlace, Status};
+use run::RunError;
+use serde_json::{Value, json};
+
+/// What a rank does in the search.
+struct RankSteps<'a> {
+    group: &'a RankGroup<'a>,
+    /// The load of all ranks.
+    task: &'a LoadTask,
+    context: Context,
+    live: Live,
+    /// What its own part needs on the server.
+    setup: Option<Setup>,
+    /// The others have left.
+    is_broken: bool,
+}
+
+/// What the root says before each step.
+enum NextStep {
+    AtRate { per_second: f64, for_ns: u64 },
+    Over,
+}
+
+impl RankGroup<'_> {
+    /// Searches; the exit code is the same on all ranks.
+    pub(super) fn find_limit(
+        &self,
+        task: &LoadTask,
+        limit: LimitSearch,
+        context: Context,
+        live: &Live,
+    ) -> Result<i32> {
+        let mut steps = RankSteps {
+            group: self,
+            task,
+            context,
+            live: live.clone(),
+            setup: None,
+            is_broken: false,
+        };
+        let code = match self.connection.is_root() {
+            true => self.decide_steps(&mut steps, limit)?,
+            false => {
+                steps.follow()?;
+                5
+            }
+        };
+        // The root has the code; a rank that has lost it says so by itself.
+        let own = json!({}).to_string().into_bytes();
+        let decide = |_| json!({ "code": code }).to_string().into_bytes();
+        let Ok(answer) = self.connection.round(own, decide) else {
+            return Ok(code);
+        };
+        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        let told = answer.get("code").and_then(Value::as_i64);
+        Ok(told
+            .and_then(|code| i32::try_from(code).ok())
+            .unwrap_or(code))
+    }
+
+    fn decide_steps(&self, steps: &mut RankSteps<'_>, limit: LimitSearch) -> Result<i32> {
+        let output = &self.asked.output;
+        let mut keep = |record: &Record| Ok(output.save(record)?);
+        let found = match lab::find_limit(limit, steps, &mut keep) {
+            Ok(found) => found,
+            Err(LabError::Step(refused)) => {
+                let fault = PeerFault {
+                    text: refused.source.to_string(),
+                    exit_code: refused.record.outcome.exit_code,
+                };
+                return Err(RunError::from(fault).into());
+            }
+            Err(LabError::Keep(error)) => return Err(anyhow::Error::from_boxed(error)),
+            Err(error @ (LabError::Slot { .. } | LabError::Plan(_))) => return Err(error.into()),
+        };
+        steps.live.end(&ended(records_of(self.matches)));
+        let LimitFound { records, account } = found;
+        output.finish(&records, &report::knee_text(&account, layout(self.matches)))?;
+        let mut outcomes = records.iter().map(|record| &record.outcome);
+        let has_lost = outcomes.any(|outcome| outcome.status == Status::Incomplete);
+        let found = match (has_lost, account.holds_at) {
+            (true, _) => 5,
+            (false, Some(_)) => 0,
+            (false, None) => 3,
+        };
+        let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
+        Ok(stopped.unwrap_or(found))
+    }
+}
+
+impl RankSteps<'_> {
+    fn share(&self, task: &LoadTask) -> Result<LoadTask, LoadError> {
+        let connection = self.group.connection;
+        let share = LoadShare {
+            rank: connection.rank,
+            size: connection.size,
+        };
+        Ok(LoadTask {
+            plan: task.plan.shared(share)?,
+            asked: task.asked.clone(),
+        })
+    }
+
+    fn make(&mut self) -> Result<(), LoadError> {
+        let own = self.share(self.task)?;
+        let made = Setup::make(&own.plan, &self.context, &mut self.live);
+        self.is_broken = made.is_err();
+        self.setup = Some(made?);
+        Ok(())
+    }
+
+    /// What every other rank does: what the root says.
+    fn follow(&mut self) -> Result<(), RunError> {
+        let outcome = self.make().map_err(|error| PeerFault {
+            text: error.to_string(),
+            exit_code: error.exit_code(),
+        });
+        let outcome = outcome.and_then(|()| {
+            while let NextStep::AtRate { per_second, for_ns } = self.said(NextStep::Over)? {
+                self.step(per_second, for_ns)?;
+            }
+            Ok(())
+        });
+        self.remove(&mut Record::default());
+        Ok(outcome?)
+    }
+
+    /// One step of all ranks; its record at the root.
+    fn step(&mut self, per_second: f64, for_ns: u64) -> Result<Option<Record>, PeerFault> {
+        let whole = self.task.at_rate(per_second, for_ns);
+        let fault = |text: String, exit_code| PeerFault { text, exit_code };
+        let own = self.share(&whole);
+        let own = own.map_err(|error| fault(error.to_string(), error.exit_code()))?;
+        let Some(setup) = &mut self.setup else {
+            return Err(fault("nothing was made for the load".into(), 1));
+        };
+        let part = match setup.run(&own.plan, &self.context, &mut self.live) {
+            Ok(record) => Ok(self.group.clocked(Record {
+                asked: own.asked.clone(),
+                ..record
+            })),
+            Err(error) if error.exit_code() == 2 || matches!(error, LoadError::Group(_)) => {
+                Err(fault(error.to_string(), error.exit_code()))
+            }
+            Err(error) => Ok(unstarted_load(&own, &error, &self.context)),
+        };
+        let name = &whole.plan.scenario.name;
+        let trial = self.group.trial();
+        // What is searched is added before it is kept.
+        let end = self
+            .group
+            .join(&part, &trial, name, &self.live, &|_| Ok(()));
+        let end = end.map_err(|error| fault(error.to_string(), crate::exit::code_of(&error)));
+        self.is_broken |= end.is_err();
+        Ok(end?.record)
+    }
+
+    /// What the root says next; the root itself says it.
+    fn said(&mut self, own: NextStep) -> Result<NextStep, PeerFault> {
+        let connection = self.group.connection;
+        let answer = connection.round(json!({}).to_string().into_bytes(), |words| {
+            let fault = words.iter().flatten().find_map(|word| fault_of(word));
+            let fault = match (&own, words.iter().any(Option::is_none)) {
+                // What there is can be removed without those that are lost.
+                (NextStep::Over, _) => None,
+                (NextStep::AtRate { .. }, true) => Some(connection.loss()),
+                (NextStep::AtRate { .. }, false) => fault,
+            };
+            let next = match (fault, &own) {
+                (Some(fault), _) => fault_word(&fault),
+                (None, NextStep::Over) => json!({ "over": true }),
+                (None, NextStep::AtRate { per_second, for_ns }) => {
+                    json!({ "rate": per_second, "for_ns": for_ns })
+                }
+            };
+            next.to_string().into_bytes()
+        });
+        let answer = answer.and_then(|answer| fault_of(&answer).map_or(Ok(answer), Err));
+        self.is_broken |= answer.is_err();
+        let answer: Value = serde_json::from_slice(&answer?).unwrap_or_default();
+        let rate = answer.get("rate").and_then(Value::as_f64);
+        let for_ns = answer.get("for_ns").and_then(Value::as_u64);
+        Ok(match rate.zip(for_ns) {
+            Some((per_second, for_ns)) => NextStep::AtRate { per_second, for_ns },
+            None => NextStep::Over,
+        })
+    }
+
+    /// Removes what was made; together with the others where they are there.
+    fn remove(&mut self, record: &mut Record) {
+        let Some(setup) = self.setup.take() else {
+            return;
+        };
+        if self.is_broken {
+            setup.remove(record);
+        } else {
+            setup.remove_with_others(&self.context, record);
+        }
+    }
+
+    fn unstarted(&self, fault: PeerFault) -> Unstarted {
+        let error = LoadError::Group(fault);
+        let mut record = unstarted_load(self.task, &error, &self.context);
+        if sys::caught_signal().is_some() {
+            record.outcome = Outcome {
+                status: Status::Interrupted,
+                ..record.outcome
+            };
+        }
+        Unstarted {
+            source: Box::new(error),
+            record: Box::new(record),
+        }
+    }
+}
+
+/// The root's steps, of which it tells the others.
+impl Conduct for RankSteps<'_> {
+    fn tell(&mut self, _place: &SlotPlace<'_>) {}
+
+    fn elapsed_ns(&self) -> u64 {
+        0
+    }
+
+    fn is_stopped(&self) -> bool {
+        sys::caught_signal().is_some()
+    }
+
+    fn prepare(&mut self, _turn: Turn) -> Result<(), Unstarted> {
+        self.make().map_err(|error| Unstarted {
+            record: Box::new(unstarted_load(self.task, &error, &self.context)),
+            source: Box::new(error),
+        })
+    }
+
+    fn measure(&mut self, _turn: Turn, work: Work) -> Result<Record, Unstarted> {
+        let Work::AtRate { per_second, for_ns } = work else {
+            let text = "a search has steps at rates".to_owned();
+            return Err(self.unstarted(PeerFault { text, exit_code: 1 }));
+        };
+        let told = self.said(NextStep::AtRate { per_second, for_ns });
+        let record = told.and_then(|_| self.step(per_second, for_ns));
+        let record = record.and_then(|record| {
+            record.ok_or_else(|| PeerFault {
+                text: "nothing came of it".into(),
+                exit_code: 1,
+            })
+        });
+        record.map_err(|fault| self.unstarted(fault))
+    }
+
+    fn release(&mut self, _turn: Turn, record: &mut Record) {
+        if self.setup.is_none() {
+            return;
+        }
+        if !self.is_broken {
+            let _who_does_not_hear_it_has_left = self.said(NextStep::Over);
+        }
+        self.remove(record);
+    }
+
+    fn settle(&mut self, _turn: Turn, _longest_ns: u64) -> Option<String> {
+        None
+    }
+}
