@@ -15,6 +15,7 @@ mod compare;
 mod effective;
 mod finding;
 mod identity;
+mod io500;
 mod levels;
 mod slow_hosts;
 mod study;
@@ -33,6 +34,7 @@ pub use compare::{
 };
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
+pub use io500::{Io500Line, Io500Result, Io500Score};
 pub use levels::{LevelLine, LevelsSoFar};
 pub use slow_hosts::{SlowHost, slow_hosts};
 pub use study::{

@@ -5,6 +5,7 @@
 //! is not the same work: where records of one name did different work, the row is divided. The
 //! order is that of the plan or of the records, never that of the results.
 
+use crate::io500::{Io500Result, io500};
 use crate::{RowComparison, Severity};
 use record::{Histogram, Quantity, Record, Role, Status};
 use stats::Drift;
@@ -27,6 +28,7 @@ mod geometric_mean;
 mod hosts;
 mod loads;
 mod options;
+mod origin;
 mod rows;
 mod thinned;
 mod unusable;
@@ -62,6 +64,8 @@ pub struct Study {
     pub curves: Vec<Curve>,
     /// Latency by arrival rate, scenario by scenario.
     pub arrivals: Vec<ArrivalCurve>,
+    /// What runs of IO500's phases make of them.
+    pub io500: Vec<Io500Result>,
     /// Machine, system and storage, those known of no arm left out.
     pub environments: Vec<Fact>,
     /// The gravest first.
@@ -250,6 +254,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         question: options.question.clone(),
         curves: curves::curves(&rows, &arms),
         arrivals: arrivals::arrivals(records, &arms, &left_out),
+        io500: io500(records),
         overall: verdicts
             .iter()
             .map(|of_arm| of_arm.overall.clone())
@@ -261,8 +266,8 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         left_out,
         notes,
         records: records.len(),
-        measured: measured(records),
-        tools: records.iter().map(tool).collect(),
+        measured: origin::measured(records),
+        tools: records.iter().map(origin::tool).collect(),
     }
 }
 
@@ -280,22 +285,6 @@ fn time_parts(rows: &[rows::Row<'_>]) -> u32 {
         0..=12 => 60,
         13..=40 => 36,
         _ => 18,
-    }
-}
-
-fn measured(records: &[Record]) -> Option<(String, String)> {
-    let started = || records.iter().map(|record| &record.started_at);
-    Some((started().min()?.clone(), started().max()?.clone()))
-}
-
-fn tool(record: &Record) -> String {
-    let (name, version) = match &record.source {
-        Some(source) => (source.tool.as_str(), source.version.as_deref()),
-        None => ("fathom", Some(record.fathom_version())),
-    };
-    match version.unwrap_or_default() {
-        "" => name.to_owned(),
-        version => format!("{name} {version}"),
     }
 }
 

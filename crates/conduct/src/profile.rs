@@ -15,6 +15,7 @@
 
 mod fill;
 mod ground;
+mod io500;
 mod own_file;
 mod prepared;
 mod rehearsal;
@@ -25,12 +26,16 @@ mod told;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 use host::{Context, Watch};
+pub use io500::{
+    Io500Asked, Io500Course, Io500Group, Io500Sizes, Io500Step, WorkDir, check_room, io500_phases,
+    io500_sizes, io500_text, remove_stale_dirs,
+};
 use lab::{Ended, KeepError, Kept, LabError, WhyEnded};
 pub use own_file::{OwnFile, remove_stale};
 pub use prepared::{Prepared, ProfileArm, prepare};
 use record::{PlanFacts, PlannedArm, PlannedRow, Record, Role};
 use run::RunError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use sys::Clock;
 use timetable::fill_ns;
 use units::{Bytes, Nanos};
@@ -206,7 +211,7 @@ pub fn profile(
     let start = context.clock.now();
     let arm = ProfileArm {
         arm: PlannedArm {
-            name: arm_name(request, context),
+            name: arm_name(request.arm.as_deref(), &request.path, context),
             role: Role::Candidate,
             ..PlannedArm::default()
         },
@@ -286,17 +291,17 @@ fn end_after(workload: &mut Workload, times: timetable::SlotTimes) {
     }
 }
 
-fn arm_name(request: &ProfileRequest, context: &Context) -> String {
-    request.arm.clone().unwrap_or_else(|| {
-        let host = context
-            .machine
-            .environment(None, context.fathom.clone())
-            .system
-            .hostname
-            .unwrap_or_else(|| "this machine".into());
-        let path = std::fs::canonicalize(&request.path).unwrap_or_else(|_| request.path.clone());
-        format!("{host}:{}", path.display())
-    })
+/// What records call a target of which nobody says a name.
+#[must_use]
+pub fn arm_name(asked: Option<&str>, path: &Path, context: &Context) -> String {
+    if let Some(asked) = asked {
+        return asked.to_owned();
+    }
+    let environment = context.machine.environment(None, context.fathom.clone());
+    let host = environment.system.hostname;
+    let host = host.unwrap_or_else(|| "this machine".into());
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    format!("{host}:{}", path.display())
 }
 
 #[cfg(test)]

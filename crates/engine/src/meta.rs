@@ -1,9 +1,9 @@
 //! Operations on names instead of data: one blocking call after the other, as the synchronous
 //! engine does it.
 //!
-//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it) is
-//! ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no
-//! system call.
+//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it), or
+//! that was given up by name, is ever renamed or removed, and a rename never replaces. Anything else
+//! ends with EPERM and no system call.
 //!
 //! Bytes that an operation carries are a part of it: `create` opens, writes and closes, `read`
 //! opens, reads and closes.
@@ -86,6 +86,14 @@ impl MetaEngine {
             walk: None,
         };
         Ok(Self::over(calls, 1))
+    }
+
+    /// The same where somebody gave up all files of these names, whoever made them.
+    #[must_use]
+    pub fn on_files_given_up(mut self) -> Self {
+        let entries = self.calls.entries.iter_mut();
+        entries.for_each(|entry| entry.is_ours = true);
+        self
     }
 
     /// The same with a walk in which it takes part.
@@ -226,6 +234,26 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    #[test]
+    fn files_that_were_given_up_are_removed_and_what_is_no_file_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a"), "x").unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        let mut foreign = engine(root.path(), &["a"]);
+        assert_eq!(
+            results(&mut foreign, 0, [Op::Unlink]),
+            [-i64::from(libc::EPERM)]
+        );
+        let mut given_up = engine(root.path(), &["a", "d", "none"]).on_files_given_up();
+        assert_eq!(results(&mut given_up, 0, [Op::Unlink]), [0]);
+        let of_the_others = [1, 2].map(|file| results(&mut given_up, file, [Op::Unlink])[0]);
+        assert!(
+            of_the_others.iter().all(|result| *result < 0),
+            "{of_the_others:?}"
+        );
+        assert!(!root.path().join("a").exists() && root.path().join("d").is_dir());
+    }
 
     fn engine(root: &Path, names: &[&str]) -> MetaEngine {
         MetaEngine::new(

@@ -26,6 +26,7 @@ enum CardForm {
 }
 
 /// Where pictures go.
+#[derive(Default)]
 pub(crate) struct CardFiles(Vec<(OutputFile, CardForm)>);
 
 impl CardFiles {

@@ -3,9 +3,11 @@
 mod agree;
 mod attended;
 mod connection;
+mod course;
 mod front;
 mod host_list;
 mod joining;
+mod keeping;
 mod launched;
 mod launcher;
 mod search;
@@ -21,6 +23,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Stage, Workload};
 
+pub(crate) use course::GroupOutput;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
 pub(crate) use together::{GroupAsked, run};
@@ -249,6 +252,15 @@ fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
         Some("local") => Some(TargetReach::Local),
         Some(_) | None => None,
     }
+}
+
+/// Where no rank is further on, there is nothing that belongs to it.
+pub(crate) fn check_shift(stages: &[Stage], place: Option<&RankPlace>) -> Result<()> {
+    let mut phases = stages.iter().flat_map(|stage| &stage.0);
+    if place.is_none() && phases.any(|phase| phase.workload.shift > 0) {
+        return Err(Usage("--shift says how many ranks further on lies what a rank uses, and this is one process; start it by --hosts or under mpirun, or drop it".into()).into());
+    }
+    Ok(())
 }
 
 /// What only connected ranks could do to files that all of them use.

@@ -96,7 +96,8 @@ fn together(
     };
     let asked = group::GroupAsked {
         works: vec![GroupWork::Load(Box::new(task))],
-        output,
+        course: None,
+        output: Box::new(output),
         job: None,
         // Those of a scenario are part of its plan.
         thresholds: Ok(Vec::new()),

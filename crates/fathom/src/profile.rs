@@ -1,4 +1,9 @@
-//! `fathom profile`: the standard rows of a directory, file or device, in randomised passes.
+//! `fathom profile`: the standard rows of a directory, file or device, in randomised passes, or the
+//! phases of IO500.
+
+mod io500;
+
+pub(crate) use io500::Io500Together;
 
 use crate::card::{self, CardFiles};
 use crate::context;
@@ -27,13 +32,14 @@ Examples:
   fathom profile /mnt/data --quick -o records.jsonl --card card.png
   fathom profile /dev/nvme0n1
   fathom profile . --rows rows.toml --passes 10
+  fathom profile /mnt/shared --io500-like --hosts node1,node2,node3 -o io500.jsonl
 
 A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
 
-Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 129, 130 or 143 stopped by a signal";
+Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 5 phases of IO500 are missing; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
-    live::arguments(arguments())
+    live::arguments(io500::arguments(arguments()))
 }
 
 fn arguments() -> Command {
@@ -101,6 +107,15 @@ fn arguments() -> Command {
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    if matches.get_flag("io500-like") {
+        return io500::run(matches);
+    }
+    if let Some(given) = ["hosts", "hostfile"]
+        .iter()
+        .find(|key| matches.contains_id(key))
+    {
+        return Err(Usage(format!("--{given}: the rows of a profile are measured by one process; what ranks do together is --io500-like, or `fathom run`")).into());
+    }
     let request = request(matches)?;
     let records = matches.get_one::<PathBuf>("records");
     let file = |path: &PathBuf, form| {
@@ -204,6 +219,26 @@ fn check_ending(file: &Path) -> Result<()> {
     Ok(())
 }
 
+fn size(matches: &ArgMatches) -> Result<Option<Bytes>> {
+    let size = matches.get_one::<String>("size");
+    let size = size.map(|text| Bytes::parse(text)).transpose();
+    let size = size.map_err(|source| SpecError::Expected {
+        key: "size".into(),
+        source,
+    });
+    Ok(size?)
+}
+
+/// Name and text of the file of rows.
+fn rows(matches: &ArgMatches) -> Result<Option<(String, String)>> {
+    let rows = matches.get_one::<PathBuf>("rows").map(|file| {
+        let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
+            .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
+        Ok::<_, anyhow::Error>((file.display().to_string(), text))
+    });
+    rows.transpose()
+}
+
 fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
     let text = |key: &str| matches.get_one::<String>(key);
     let effort = match (matches.get_flag("quick"), matches.get_flag("thorough")) {
@@ -211,30 +246,21 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
         (_, true) => Effort::Thorough,
         (false, false) => Effort::Usual,
     };
-    let size = text("size").map(|text| Bytes::parse(text)).transpose();
     let budget = time(matches, "budget")?;
     if budget.is_some_and(|time| time.0 == 0) {
         return Err(
             Usage("--budget 0 leaves no time to measure; example: --budget 60s".into()).into(),
         );
     }
-    let rows = matches.get_one::<PathBuf>("rows").map(|file| {
-        let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
-            .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
-        Ok::<_, anyhow::Error>((file.display().to_string(), text))
-    });
     Ok(ProfileRequest {
         effort,
         budget,
         passes: matches.get_one::<u32>("passes").copied(),
-        size: size.map_err(|source| SpecError::Expected {
-            key: "size".into(),
-            source,
-        })?,
+        size: size(matches)?,
         engine: text("engine")
             .map(|text| EngineName::parse("engine", text))
             .transpose()?,
-        rows: rows.transpose()?,
+        rows: rows(matches)?,
         allow_destroy: matches.get_one::<PathBuf>("allow-destroy").cloned(),
         arm: text("name").cloned(),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),

@@ -109,7 +109,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             let thresholds = thresholds(matches, &asked.stages, target.as_ref());
             let asked = group::GroupAsked {
                 works: asked.stages.into_iter().map(GroupWork::Stage).collect(),
-                output: asked.output,
+                course: None,
+                output: Box::new(asked.output),
                 job: asked.job,
                 thresholds,
                 search: None,
@@ -134,6 +135,9 @@ fn run_alone(
         job,
     } = asked;
     let common_start = place.map(|place| place.share(&mut stages)).transpose()?;
+    if !matches.get_flag("dry-run") {
+        group::check_shift(&stages, place)?;
+    }
     let thresholds = thresholds(matches, &stages, target.as_ref())?;
     sys::catch_signals();
     let targets: Vec<PathBuf> = stages

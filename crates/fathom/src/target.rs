@@ -28,11 +28,14 @@ pub(crate) fn add(command: Command) -> Command {
         )
 }
 
-/// What was named, if it is there.
+/// What was named, if it is there; not every verb asks for it.
 ///
 /// # Errors
 /// It is not.
 pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
+    if matches.try_contains_id("server-cgroup").is_err() {
+        return Ok(None);
+    }
     if let Some(group) = matches
         .get_one::<String>("server-cgroup")
         .map(PathBuf::from)

@@ -218,7 +218,7 @@ fn batches_locks_sizes_and_errors_that_contradict_each_other_are_refused() {
     $ fathom run f --truncate-to-size
     --truncate-to-size needs --file-size
     $ fathom run d --meta rename
-    --meta rename acts only on files that the same run created; put create before it
+    --meta rename acts only on files that the same run created; put create before it, or give up the files of these names that are there with --allow-destroy and the directory
     $ fathom run d --meta create,stat --verify
     --meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap
     $ fathom run d --dirs own

@@ -408,3 +408,38 @@ fn the_knee_is_searched_by_all_ranks_in_steps_that_the_root_decides() {
         nobody_is_left(dir.path(), name);
     }
 }
+
+/// The last phases of IO500 use what the first wrote, on other ranks.
+#[test]
+fn the_phases_of_io500_are_one_plan_of_all_ranks() {
+    for launcher in launchers() {
+        let dir = place();
+        let name = launcher.name;
+        let words = "profile . --io500-like --threads 1 --size 64M --files 100 --stonewall 30s --max-skew 1s --lost-after 60s -o r.jsonl";
+        let (code, said) = launcher.ended(dir.path(), words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        assert_eq!(read.records.len(), 12, "{name}: {said}");
+        for record in &read.records {
+            assert_eq!(record.outcome.status, Status::Ok, "{name}: {}", record.name);
+            let ranks = record.group.as_ref().map(|group| group.size);
+            let of = if record.name == "find" { None } else { Some(4) };
+            assert_eq!(ranks, of, "{name}: {}", record.name);
+            let is_shifted = record.asked.get("shift").map(String::as_str) == Some("1");
+            let uses = !record.name.ends_with("-write") && record.name != "find";
+            assert_eq!(is_shifted, uses, "{name}: {}", record.name);
+        }
+        let count = |at: usize| read.records[at].operations.count();
+        assert_eq!([1, 3, 6, 8, 9, 10, 11].map(count), [400; 7], "{name}");
+        let bytes = |at: usize| read.records[at].operations.bytes();
+        assert_eq!((bytes(0), bytes(2)), (bytes(5), bytes(7)), "{name}");
+        assert_eq!(
+            said.matches("IO500-like score ").count(),
+            1,
+            "{name}: {said}"
+        );
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "{name}: {left:?}");
+        nobody_is_left(dir.path(), name);
+    }
+}

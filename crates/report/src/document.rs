@@ -23,6 +23,7 @@ mod facts;
 mod findings;
 mod hosts;
 mod intervals;
+mod io500;
 mod loads;
 mod matrix;
 mod method;

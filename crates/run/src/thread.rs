@@ -95,7 +95,10 @@ impl WorkerTask {
         let bytes = |size: Option<units::Bytes>| size.map_or(0, |size| size.0);
         let mut payload = vec![0; units::lossless::to_usize(bytes(files.payload))];
         self.shared.filler(self.index)?.fill_fresh(&mut payload);
-        let engine = MetaEngine::new(paths, bytes(files.size), payload)?;
+        let mut engine = MetaEngine::new(paths, bytes(files.size), payload)?;
+        if self.shared.workload.gives_up_targets() {
+            engine = engine.on_files_given_up();
+        }
         Ok(engine.walking(self.shared.walk.clone()))
     }
 

@@ -3,7 +3,6 @@
 use crate::workload::*;
 use crate::{EngineName, Find, SpecError};
 use std::fmt::Display;
-use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod heading;
@@ -11,7 +10,7 @@ mod manner;
 mod parse;
 pub use heading::Heading;
 pub use manner::{OF_THE_CALL, repeats};
-use parse::{block_sizes, number, real, show_blocks, switch, words_list};
+use parse::{block_sizes, number, option_text, path_text, real, show_blocks, switch, words_list};
 pub use units::nearest;
 
 /// One option: the only place where its name, help, effect and display are written.
@@ -83,14 +82,6 @@ fn quantity<T>(key: &str, parsed: Result<T, UnitError>) -> Result<T, SpecError> 
 
 fn text<T: Display>(value: T) -> Option<String> {
     Some(value.to_string())
-}
-
-fn option_text<T: Display>(value: &Option<T>) -> Option<String> {
-    value.as_ref().map(ToString::to_string)
-}
-
-fn path_text(value: &Option<PathBuf>) -> Option<String> {
-    value.as_ref().map(|path| path.display().to_string())
 }
 
 /// One row. `value` absent makes a switch. The closures get the workload, the key and the text.
@@ -251,6 +242,14 @@ pub static SETTINGS: &[Setting] = &[
         "What a walk of --meta counts as found, all of: name=PATTERN with * and ?, size=BYTES, newer=FILE, as in name=*01*,size=3901,newer=mark. Default: every file",
         |w, k, t| w.files.find = Some(Find::parse(k, t)?),
         |w| option_text(&w.files.find)
+    ),
+    row!(
+        Target,
+        "shift",
+        Some("RANKS"),
+        "Ranks of a group: use what belongs to the rank so many further on, so that nobody reads what its own cache holds",
+        |w, k, t| w.shift = number(k, t, 0, 1 << 24)?,
+        |w| (w.shift > 0).then(|| w.shift.to_string())
     ),
     row!(Target, "preallocate", switch "Reserve the blocks of each file before the run (fallocate)", |w| w.files.fill.preallocate),
     row!(
@@ -691,6 +690,7 @@ pub static SETTINGS: &[Setting] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     /// A value other than the default for each option that takes one.
     fn other_value(key: &str) -> &'static str {

@@ -94,6 +94,16 @@ impl Rank {
     pub fn has_others(self) -> bool {
         self.size > 1
     }
+
+    /// The one so many further on; after the last comes the first.
+    #[must_use]
+    fn shifted(self, by: u32) -> Self {
+        let number = (u64::from(self.number) + u64::from(by)) % u64::from(self.size);
+        Self {
+            number: u32::try_from(number).unwrap_or(self.number),
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for Rank {
@@ -121,7 +131,7 @@ pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
         )));
     }
     Ok(Workload {
-        rank,
+        rank: rank.shifted(whole.shift),
         ..whole.clone()
     })
 }
@@ -344,6 +354,24 @@ mod tests {
         }
         assert!(refused("auto/8").contains("JOB_COMPLETION_INDEX"));
         assert!(refused("0/4294967295").contains("at most"));
+    }
+
+    #[test]
+    fn a_shift_gives_every_rank_what_belongs_to_another_and_leaves_nothing_out() {
+        let seats = |shift, number| {
+            let whole = Workload {
+                threads: 2,
+                shift,
+                ..Workload::default()
+            };
+            let own = share(&whole, Rank::new(number, 3).unwrap()).unwrap();
+            own.seats().own()
+        };
+        let of_all = |shift| [0, 1, 2].map(|number| seats(shift, number));
+        assert_eq!(of_all(0), [0..2, 2..4, 4..6]);
+        assert_eq!(of_all(1), [2..4, 4..6, 0..2]);
+        assert_eq!(of_all(3), of_all(0));
+        assert_eq!(of_all(u32::MAX), of_all(u32::MAX % 3));
     }
 
     #[test]

@@ -170,6 +170,8 @@ pub struct Workload {
     pub continue_on_error: bool,
     pub seed: u64,
     pub rank: Rank,
+    /// How many ranks further on lies what a rank uses.
+    pub shift: u32,
 }
 
 /// Options of io_uring.
@@ -382,5 +384,12 @@ impl Workload {
     #[must_use]
     pub fn reads_back(&self) -> bool {
         self.verify.on && self.verify.when == VerifyWhen::Passes
+    }
+
+    /// Whether somebody gave up what its targets hold.
+    #[must_use]
+    pub fn gives_up_targets(&self) -> bool {
+        let given_up = |target| self.files.allow_destroy.contains(target);
+        !self.targets.is_empty() && self.targets.iter().all(given_up)
     }
 }

@@ -32,7 +32,7 @@ impl OwnFile {
     /// # Errors
     /// It cannot be made or marked.
     pub fn make(dir: &Path, process: u32) -> Result<Self, ProfileError> {
-        let path = dir.join(format!("{BEFORE}{process}{AFTER}"));
+        let path = Self::path_in(dir, process);
         let failed = |what, source| {
             ProfileError::Run(RunError::Io {
                 what,
@@ -74,6 +74,11 @@ impl OwnFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Where that of a process lies.
+    pub(super) fn path_in(dir: &Path, process: u32) -> PathBuf {
+        dir.join(format!("{BEFORE}{process}{AFTER}"))
+    }
 }
 
 impl Drop for OwnFile {
@@ -113,32 +118,14 @@ fn owner(path: &Path) -> Option<u32> {
 
 fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
     let left = |why: &str| Some(format!("{} is left alone: {why}", path.display()));
-    let facts = fs::symlink_metadata(path).ok()?;
-    if !facts.is_file() {
-        return left("it has the name of a profile's file and is no file");
-    }
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => return left(&error.to_string()),
+    let owner = FileOwner {
+        process: owner,
+        is_here: true,
     };
-    match read_mark(&file, path, &RealProbe) {
-        // A profile that was killed while it wrote left no seal; nobody else writes to a file of
-        // such a name.
-        Ok(Some(mark)) => match file.metadata().map(|facts| mark.still_describes(&facts)) {
-            Ok(Ok(()) | Err(Stale::Unsealed)) => {}
-            Ok(Err(why)) => return left(&why.to_string()),
-            Err(error) => return left(&error.to_string()),
-        },
-        Ok(None) => return left("it has the name of a profile's file and not its mark"),
-        Err(error) => return left(&error.to_string()),
-    }
-    let is_alive = owner != process && Path::new(&format!("/proc/{owner}")).exists();
-    if is_alive || matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Some(format!(
-            "another profile (process {owner}) seems to run in {}: the two disturb each other",
-            shown_parent(path)
-        ));
-    }
+    let file = match abandoned(path, owner, process) {
+        Ok(file) => file,
+        Err(why) => return left(&why),
+    };
     let removed = file
         .metadata()
         .and_then(|facts| remove_own(path, FileId::of(&facts)));
@@ -151,6 +138,47 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
         "removed {}, which a profile that was killed had left behind",
         path.display()
     ))
+}
+
+/// Whose file it is, by its name.
+#[derive(Clone, Copy)]
+pub(super) struct FileOwner {
+    pub(super) process: u32,
+    /// On this machine, where its processes are known; of others only a lock tells.
+    pub(super) is_here: bool,
+}
+
+/// The file of a profile that was killed, locked as long as it is open, or why it is none.
+pub(super) fn abandoned(path: &Path, owner: FileOwner, process: u32) -> Result<File, String> {
+    let words = |error: io::Error| error.to_string();
+    let facts = fs::symlink_metadata(path).map_err(words)?;
+    if !facts.is_file() {
+        return Err("it has the name of a profile's file and is no file".into());
+    }
+    let file = File::open(path).map_err(words)?;
+    let mark = read_mark(&file, path, &RealProbe).map_err(|error| error.to_string())?;
+    let mark = mark.ok_or("it has the name of a profile's file and not its mark")?;
+    // A profile that was killed while it wrote left no seal; nobody else writes to a file of such a
+    // name.
+    match mark.still_describes(&file.metadata().map_err(words)?) {
+        Ok(()) | Err(Stale::Unsealed) => {}
+        Err(why) => return Err(why.to_string()),
+    }
+    let is_alive = owner.is_here
+        && owner.process != process
+        && Path::new(&format!("/proc/{}", owner.process)).exists();
+    let locked = file.try_lock();
+    if is_alive || matches!(locked, Err(TryLockError::WouldBlock)) {
+        return Err(format!(
+            "another profile (process {}) seems to run in {}, and the two disturb each other",
+            owner.process,
+            shown_parent(path)
+        ));
+    }
+    if !owner.is_here && locked.is_err() {
+        return Err("it is of another machine, and its file system has no locks to tell whether that still uses it".into());
+    }
+    Ok(file)
 }
 
 fn shown_parent(path: &Path) -> String {

@@ -6,6 +6,7 @@ use host::PeerFault;
 use record::{LostRank, Outcome, Record, Status, join};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use sys::{Clock as _, MachineClock};
 use units::Nanos;
 
 /// A rank's word at the end: what it measured, or why it has nothing.
@@ -168,6 +169,14 @@ impl GroupTrial {
         };
         Some(record)
     }
+}
+
+/// What the clock of the day showed when this machine's clock showed `at`.
+pub(super) fn wall_time_of(clock: &MachineClock, at: u64) -> String {
+    let ago = std::time::Duration::from_nanos(clock.now().saturating_sub(at));
+    let wall = sys::clock::wall_time();
+    let then = wall.checked_sub(ago).unwrap_or(wall);
+    humantime::format_rfc3339_millis(then).to_string()
 }
 
 #[cfg(test)]

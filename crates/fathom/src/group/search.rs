@@ -161,7 +161,7 @@ impl RankSteps<'_> {
         // What is searched is added before it is kept.
         let end = self
             .group
-            .join(&part, &trial, name, &self.live, &|_| Ok(()));
+            .join(&part, &trial, name, &self.live, &mut |_| Ok(()));
         let end = end.map_err(|error| fault(error.to_string(), crate::exit::code_of(&error)));
         self.is_broken |= end.is_err();
         Ok(end?.record)

@@ -2,13 +2,15 @@
 
 use super::agree::{Hello, agree};
 use super::connection::{RankLink, fault_of, fault_word};
-use super::joining::{GroupTrial, RankParts, part_word};
+use super::course::{GroupOutput, GroupTerms};
+use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
+use super::keeping::GroupKeeper;
 use super::launched::Launch;
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::keeper::{self, SnapshotFile};
 use crate::live::{Live, ended, records as records_of};
-use crate::output::Output;
+use crate::profile::Io500Together;
 use crate::run::{is_over, of_job};
 use crate::tell::say;
 use crate::{context, target};
@@ -37,7 +39,9 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 pub(crate) struct GroupAsked {
     /// One after another.
     pub(crate) works: Vec<GroupWork>,
-    pub(crate) output: Output,
+    pub(crate) output: Box<dyn GroupOutput>,
+    /// What the root decides step by step; `works` is then what ranks agree about.
+    pub(crate) course: Option<Box<Io500Together>>,
     /// What else a fio job says.
     pub(crate) job: Option<FioJobs>,
     /// Or why there are none of these, which the root says for all.
@@ -89,7 +93,7 @@ pub(super) struct RankGroup<'a> {
     pub(super) matches: &'a ArgMatches,
     pub(super) connection: &'a Arc<RankLink>,
     launch: &'a Launch,
-    context: Context,
+    pub(super) context: Context,
     pub(super) asked: GroupAsked,
     thresholds: Vec<Threshold>,
 }
@@ -132,18 +136,26 @@ impl RankGroup<'_> {
             let start = self.start(&group, agreed.drawn);
             return self.find_limit(task, limit.clone(), start, &live);
         }
+        let terms = GroupTerms {
+            group,
+            drawn: agreed.drawn,
+            live,
+            targets,
+        };
+        if let Some(mut course) = self.asked.course.take() {
+            return self.steps(&mut course, &terms);
+        }
         let mut records = Vec::new();
         let mut code = 0;
         for (work, number) in works.iter().zip(1_u64..) {
-            let fresh_run = split_mix(agreed.drawn.wrapping_add(number));
-            let end = self.work(work, &group, fresh_run, &live, &targets)?;
+            let end = self.work(work, number, &terms, &mut |_| ())?;
             records.extend(end.record);
             code = end.exit_code.max(code);
             if !end.goes_on {
                 break;
             }
         }
-        live.end(&ended(records_of(self.matches)));
+        terms.live.end(&ended(records_of(self.matches)));
         if self.connection.is_root() {
             self.asked.output.finish(&records, "")?;
         }
@@ -166,22 +178,26 @@ impl RankGroup<'_> {
         Ok(Rank::new(self.connection.rank, self.connection.size)?)
     }
 
-    fn work(
+    /// The work with this number; the root has `place` say of its record where it belongs.
+    pub(super) fn work(
         &self,
         work: &GroupWork,
-        group: &GroupAccount,
-        fresh_run: u64,
-        live: &Live,
-        targets: &[PathBuf],
+        number: u64,
+        terms: &GroupTerms,
+        place: &mut dyn FnMut(&mut Record),
     ) -> Result<WorkEnd> {
         let work = work.share(self.rank()?)?;
         self.connection.seen().forget_snapshots();
         let trial = self.trial();
-        let context = self.start(group, fresh_run);
+        let fresh_run = split_mix(terms.drawn.wrapping_add(number));
+        let (context, live) = (self.start(&terms.group, fresh_run), &terms.live);
         live.begin_plain(work.view(&context));
-        let part = self.measure(&work, context, &trial, live, targets)?;
-        let save = |record: &Record| self.asked.output.save(record);
-        self.join(&part, &trial, work.name(), live, &save)
+        let part = self.measure(&work, context, &trial, live, &terms.targets)?;
+        let mut keep = |record: &mut Record| {
+            place(record);
+            self.asked.output.save(record)
+        };
+        self.join(&part, &trial, work.name(), live, &mut keep)
     }
 
     /// A trial of which there is no record yet.
@@ -213,7 +229,7 @@ impl RankGroup<'_> {
         trial: &GroupTrial,
         name: &str,
         live: &Live,
-        save: &dyn Fn(&Record) -> Result<()>,
+        keep: &mut dyn FnMut(&mut Record) -> Result<()>,
     ) -> Result<WorkEnd> {
         let mut end = WorkEnd {
             record: None,
@@ -227,8 +243,8 @@ impl RankGroup<'_> {
             let parts = parts.or(RankParts::snapshots(&self.connection.seen().snapshots()));
             match trial.record(parts) {
                 Some(record) => {
-                    let record = self.finished(record, name, live);
-                    saved = save(&record);
+                    let mut record = self.finished(record, name, live);
+                    saved = keep(&mut record);
                     end.exit_code = record.outcome.exit_code;
                     end.goes_on = saved.is_ok() && !is_over(std::slice::from_ref(&record));
                     if saved.is_err() {
@@ -376,25 +392,4 @@ impl RankGroup<'_> {
         })?;
         Ok(Some(GroupKeeper { is_over, thread }))
     }
-}
-
-struct GroupKeeper {
-    is_over: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<()>,
-}
-
-impl GroupKeeper {
-    /// Nothing is written by it after this: what comes later takes the place of all of it.
-    fn end(self) {
-        self.is_over.store(true, Relaxed);
-        let _what_it_could_not_write_it_has_told = self.thread.join();
-    }
-}
-
-/// What the clock of the day showed when this machine's clock showed `at`.
-fn wall_time_of(clock: &MachineClock, at: u64) -> String {
-    let ago = std::time::Duration::from_nanos(clock.now().saturating_sub(at));
-    let wall = sys::clock::wall_time();
-    let then = wall.checked_sub(ago).unwrap_or(wall);
-    humantime::format_rfc3339_millis(then).to_string()
 }

@@ -3,7 +3,7 @@
 use super::rows::{ALL, leading_kind};
 use super::{
     Block, Breadth, Conclusion, Findings, Plot, Section, Sentence, VerdictMark, arrivals,
-    belief::belief, card, intervals, matrix, names,
+    belief::belief, card, intervals, io500, matrix, names,
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
@@ -30,6 +30,7 @@ pub(super) fn answer<'s>(
         Block::Text(answer.question.clone()),
         Block::Verdicts(answer.said.clone()),
     ];
+    blocks.extend(io500::blocks(study));
     if room == Breadth::Browser {
         blocks.extend(picture(study, found));
     }
@@ -69,7 +70,7 @@ fn said(study: &Study) -> Vec<Sentence> {
         verdict: None,
         text,
     };
-    if study.rows.is_empty() {
+    if study.rows.is_empty() && study.io500.is_empty() {
         return vec![plain("No record counts.".to_owned())];
     }
     let knees = study.arrivals.iter().map(|curve| Sentence {
@@ -87,8 +88,10 @@ fn said(study: &Study) -> Vec<Sentence> {
             .chain(means(study))
             .collect(),
         None if study.rows.iter().all(|row| row.is_step) => Vec::new(),
+        None if !study.io500.is_empty() => Vec::new(),
         None => levels(study).into_iter().map(plain).collect(),
     };
+    out.splice(0..0, io500::said(study));
     out.extend(knees);
     out.extend(missed(study));
     out

@@ -1,9 +1,20 @@
 //! Readers of single option values.
 
 use crate::{BlockSizes, Regions, SpecError};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 use units::Bytes;
+
+/// A value that may be unset, as it is written.
+pub(super) fn option_text<T: Display>(value: &Option<T>) -> Option<String> {
+    value.as_ref().map(ToString::to_string)
+}
+
+/// The same of a path.
+pub(super) fn path_text(value: &Option<PathBuf>) -> Option<String> {
+    value.as_ref().map(|path| path.display().to_string())
+}
 
 /// A whole number within [low, high].
 pub(super) fn number<T: TryFrom<u64>>(

@@ -10,12 +10,14 @@ const LARGEST_PAYLOAD: Bytes = Bytes(64 << 20);
 
 pub(super) fn names(asked: &Workload) -> Result<(), RunError> {
     let files = &asked.files;
+    let are_given_up = asked.gives_up_targets();
     for (place, op) in files.meta.iter().enumerate() {
         if matches!(op, MetaOp::Rename | MetaOp::Unlink)
             && !files.meta[..place].contains(&MetaOp::Create)
+            && !are_given_up
         {
             return conflict(format!(
-                "--meta {} acts only on files that the same run created; put create before it",
+                "--meta {} acts only on files that the same run created; put create before it, or give up the files of these names that are there with --allow-destroy and the directory",
                 op.word()
             ));
         }
@@ -156,6 +158,14 @@ mod tests {
             let said = refusal(settings).unwrap_or_default();
             assert!(said.contains(part), "{settings:?}: {said}");
         }
+        let mut given_up = Workload::default();
+        given_up.files.meta = vec![MetaOp::Unlink];
+        given_up.targets = vec!["/d".into()];
+        assert!(names(&given_up).is_err());
+        given_up.files.allow_destroy = vec!["/e".into()];
+        assert!(names(&given_up).is_err(), "another directory");
+        given_up.files.allow_destroy.push("/d".into());
+        assert!(names(&given_up).is_ok());
         let good: [&[(&str, &str)]; 3] = [
             &[
                 ("meta", "create,read,unlink"),

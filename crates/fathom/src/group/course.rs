@@ -1,0 +1,235 @@
+//! Works of which each follows from what came of the last: the root decides, and tells the others in a
+//! round before each.
+
+use super::connection::{fault_of, fault_word};
+use super::together::RankGroup;
+use super::work::GroupWork;
+use crate::exit::{code_of, told};
+use crate::live::{Live, ended, records as records_of};
+use crate::output::Output;
+use crate::profile::Io500Together;
+use anyhow::Result;
+use conduct::profile::Io500Step;
+use host::PeerFault;
+use record::{GroupAccount, Record};
+use run::RunError;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use workload::{Phase, Stage, Workload, settings};
+
+/// Where the records of a group go.
+pub(crate) trait GroupOutput {
+    fn interval_ns(&self) -> u64;
+
+    /// Fails before anything is measured if a result could not be written after it.
+    fn check_writable(&mut self, targets: &[PathBuf]) -> Result<()>;
+
+    /// Keeps a record as soon as it exists.
+    fn save(&self, record: &Record) -> Result<()>;
+
+    /// Says what came of all works; `after` follows the texts of all records.
+    fn finish(&self, records: &[Record], after: &str) -> Result<()>;
+}
+
+impl GroupOutput for Output {
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns()
+    }
+
+    fn check_writable(&mut self, targets: &[PathBuf]) -> Result<()> {
+        self.check_writable(targets)
+    }
+
+    fn save(&self, record: &Record) -> Result<()> {
+        self.save(record)
+    }
+
+    fn finish(&self, records: &[Record], after: &str) -> Result<()> {
+        self.finish(records, after)
+    }
+}
+
+/// What the works of a group have in common.
+pub(super) struct GroupTerms {
+    pub(super) group: GroupAccount,
+    pub(super) drawn: u64,
+    pub(super) live: Live,
+    pub(super) targets: Vec<PathBuf>,
+}
+
+/// What the root says before each work.
+#[derive(Debug, PartialEq)]
+enum StepWord {
+    Work(Box<Phase>),
+    /// With the exit code of all ranks.
+    Over(i32),
+}
+
+impl StepWord {
+    fn say(&self) -> Value {
+        match self {
+            Self::Work(phase) => {
+                let options = settings::shown(&phase.workload).into_iter();
+                let targets = phase.workload.targets.iter();
+                json!({
+                    "name": phase.name,
+                    "targets": targets.collect::<Vec<&PathBuf>>(),
+                    "options": options.collect::<BTreeMap<&str, String>>(),
+                })
+            }
+            Self::Over(code) => json!({ "over": code }),
+        }
+    }
+
+    /// `None`: it is nothing that this version says.
+    fn hear(word: &[u8]) -> Option<Self> {
+        let word: Value = serde_json::from_slice(word).ok()?;
+        if let Some(code) = word.get("over").and_then(Value::as_i64) {
+            return Some(Self::Over(i32::try_from(code).ok()?));
+        }
+        let mut workload = Workload::default();
+        for (key, text) in word.get("options")?.as_object()? {
+            settings::apply(&mut workload, key, text.as_str()?).ok()?;
+        }
+        let targets = word.get("targets")?.as_array()?.iter();
+        let targets = targets.map(|target| Some(PathBuf::from(target.as_str()?)));
+        workload.targets = targets.collect::<Option<Vec<PathBuf>>>()?;
+        Some(Self::Work(Box::new(Phase {
+            name: word.get("name")?.as_str()?.to_owned(),
+            workload,
+        })))
+    }
+}
+
+impl RankGroup<'_> {
+    /// The steps of a course; its answer is the root's to tell, also where ranks are lost.
+    pub(super) fn steps(&self, course: &mut Io500Together, terms: &GroupTerms) -> Result<i32> {
+        let mut number = 0;
+        let outcome = loop {
+            number += 1;
+            let phase = match self.next_step(course, terms) {
+                Ok(StepWord::Work(phase)) => phase,
+                Ok(StepWord::Over(code)) => break Ok(code),
+                Err(fault) => break Err(fault),
+            };
+            let work = GroupWork::Stage(Stage(vec![*phase]));
+            let done = self.work(&work, number, terms, &mut |record| course.took(record));
+            match done {
+                Ok(end) => course.keep(end.record),
+                // Nobody has measured anything, and all know why.
+                Err(error) if number == 1 => return Err(error),
+                Err(error) => course.failed(told(&error)),
+            }
+        };
+        terms.live.end(&ended(records_of(self.matches)));
+        if !course.has_records() {
+            return Ok(outcome.map_err(RunError::from)?);
+        }
+        if let Err(fault) = outcome {
+            course.failed(fault.text);
+        }
+        course.finish(self.matches)
+    }
+
+    /// What all do next. What the root does alone is done before it answers; the others wait.
+    fn next_step(
+        &self,
+        course: &mut Io500Together,
+        terms: &GroupTerms,
+    ) -> Result<StepWord, PeerFault> {
+        let answer = self.connection.round(b"{}".to_vec(), |words| {
+            if words.iter().any(Option::is_none) {
+                return fault_word(&self.connection.loss()).to_string().into_bytes();
+            }
+            let word = loop {
+                match self.decided_step(course, terms) {
+                    Ok(Some(step)) if step.is_alone => self.alone(&step, course, terms),
+                    Ok(Some(Io500Step { mut stage, .. })) => match stage.0.pop() {
+                        Some(phase) => break StepWord::Work(Box::new(phase)).say(),
+                        None => break StepWord::Over(course.close()).say(),
+                    },
+                    Ok(None) => break StepWord::Over(course.close()).say(),
+                    Err(error) if course.has_records() => course.failed(told(&error)),
+                    Err(error) => {
+                        let fault = PeerFault {
+                            text: told(&error),
+                            exit_code: code_of(&error),
+                        };
+                        break fault_word(&fault);
+                    }
+                }
+            };
+            word.to_string().into_bytes()
+        })?;
+        if let Some(fault) = fault_of(&answer) {
+            return Err(fault);
+        }
+        StepWord::hear(&answer).ok_or_else(|| PeerFault {
+            text: "the first rank said what nobody understands".into(),
+            exit_code: 5,
+        })
+    }
+
+    fn decided_step(
+        &self,
+        course: &mut Io500Together,
+        terms: &GroupTerms,
+    ) -> Result<Option<Io500Step>> {
+        let ranks = 0..self.connection.size;
+        let hosts = ranks.map(|rank| self.connection.host_of(rank).unwrap_or_default());
+        let hosts: Vec<String> = hosts.collect();
+        course.step(&hosts, &self.context, terms.group.target_is)
+    }
+
+    /// What the root does while the others wait.
+    fn alone(&self, step: &Io500Step, course: &mut Io500Together, terms: &GroupTerms) {
+        let done = course.alone(step, &self.context, &terms.live);
+        let saved = done.and_then(|record| {
+            self.asked.output.save(&record)?;
+            Ok(record)
+        });
+        match saved {
+            Ok(record) => course.keep(Some(record)),
+            Err(error) => course.failed(told(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_reads_back_as_it_was_said_and_nothing_else_is_one() {
+        let mut workload = Workload {
+            targets: vec!["/d/a b".into()],
+            shift: 2,
+            ..Workload::default()
+        };
+        for (key, text) in [
+            ("meta", "walk"),
+            ("where", "name=*01*,newer=/d/mark"),
+            ("stonewall", "2s"),
+            ("allow-destroy", "/d/a b"),
+        ] {
+            settings::apply(&mut workload, key, text).unwrap();
+        }
+        let name = "find".to_owned();
+        for word in [
+            StepWord::Work(Box::new(Phase { name, workload })),
+            StepWord::Over(5),
+        ] {
+            let said = word.say().to_string();
+            assert_eq!(StepWord::hear(said.as_bytes()), Some(word));
+        }
+        for other in [
+            "",
+            "{}",
+            "{\"over\":\"x\"}",
+            "{\"name\":\"a\",\"options\":{\"no\":\"1\"},\"targets\":[]}",
+        ] {
+            assert_eq!(StepWord::hear(other.as_bytes()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The same on ranks: the root has the course and the results, and does what one does alone.
+
+use super::{Asked, INTERVAL_NS, Results, Told, measured};
+use crate::exit::Usage;
+use crate::group::{self, GroupAsked, GroupOutput, GroupWork, Launch};
+use crate::live::Live;
+use anyhow::Result;
+use clap::ArgMatches;
+use conduct::profile::{Io500Course, Io500Group, Io500Step};
+use host::Context;
+use lab::Kept;
+use record::{Record, TargetReach};
+use std::path::PathBuf;
+use std::rc::Rc;
+use sys::Clock as _;
+use units::Nanos;
+use workload::{IO500_LIKE, Phase, Stage, Workload};
+
+/// An IO500-like run of ranks, of which only the root has more than its command line.
+pub(crate) struct Io500Together {
+    asked: Asked,
+    results: Rc<Results>,
+    course: Option<Io500Course>,
+    planned: usize,
+    notes: Vec<String>,
+    records: Vec<Record>,
+    began: Option<u64>,
+    elapsed: Nanos,
+}
+
+/// Runs it on all ranks that a launcher started.
+pub(super) fn run(matches: &ArgMatches, launch: &Launch, asked: Asked) -> Result<i32> {
+    let results = if launch.is_root() {
+        Results::new(matches)?
+    } else {
+        Results::default()
+    };
+    let results = Rc::new(results);
+    // Ranks agree about the directory below which all of it will lie.
+    let workload = Workload {
+        targets: vec![asked.dir.clone()],
+        ..Workload::default()
+    };
+    let phase = Phase {
+        name: IO500_LIKE.into(),
+        workload,
+    };
+    let course = Io500Together {
+        results: Rc::clone(&results),
+        asked,
+        course: None,
+        planned: 0,
+        notes: Vec::new(),
+        records: Vec::new(),
+        began: None,
+        elapsed: Nanos(0),
+    };
+    let asked = GroupAsked {
+        works: vec![GroupWork::Stage(Stage(vec![phase]))],
+        course: Some(Box::new(course)),
+        output: Box::new(results),
+        search: None,
+        job: None,
+        thresholds: Ok(Vec::new()),
+    };
+    group::run(matches, launch, asked)
+}
+
+impl GroupOutput for Rc<Results> {
+    fn interval_ns(&self) -> u64 {
+        INTERVAL_NS
+    }
+
+    fn check_writable(&mut self, _targets: &[PathBuf]) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self, record: &Record) -> Result<()> {
+        self.keep(Kept::Record(record))
+    }
+
+    fn finish(&self, _records: &[Record], _after: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Io500Together {
+    /// What comes next, of ranks on these hosts.
+    pub(crate) fn step(
+        &mut self,
+        hosts: &[String],
+        context: &Context,
+        reach: Option<TargetReach>,
+    ) -> Result<Option<Io500Step>> {
+        if self.began.is_none() {
+            self.began = Some(context.clock.now());
+            self.begin(hosts, context, reach)?;
+        }
+        if sys::caught_signal().is_some()
+            && let Some(course) = &mut self.course
+        {
+            course.end();
+        }
+        self.elapsed = Nanos(context.clock.now() - self.began.unwrap_or_default());
+        let course = self.course.as_mut();
+        let step = course.map_or(Ok(None), Io500Course::step);
+        step.map_err(crate::profile::told)
+    }
+
+    fn begin(
+        &mut self,
+        hosts: &[String],
+        context: &Context,
+        reach: Option<TargetReach>,
+    ) -> Result<()> {
+        self.asked.check_dir()?;
+        if reach != Some(TargetReach::Shared) {
+            return Err(Usage(format!(
+                "{} is another directory on each host, and the phases of IO500 read on one host what another wrote: give one that all of them see",
+                self.asked.dir.display()
+            ))
+            .into());
+        }
+        let ranks = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+        let here = hosts.iter().filter(|host| **host == hosts[0]).count();
+        let here = u32::try_from(here).unwrap_or(u32::MAX);
+        let phases = self.asked.phases(ranks, here)?;
+        self.planned = phases.len();
+        let shift = shift(hosts);
+        let group = Io500Group { ranks, shift };
+        let course = self.asked.begin(phases, group, context, &mut self.notes)?;
+        self.results.keep(Kept::Plan(course.plan()))?;
+        self.course = Some(course);
+        Ok(())
+    }
+
+    /// Gives a record its place.
+    pub(crate) fn took(&mut self, record: &mut Record) {
+        if let Some(course) = &mut self.course {
+            course.took(record);
+        }
+    }
+
+    /// What the root alone does of it.
+    pub(crate) fn alone(
+        &mut self,
+        step: &Io500Step,
+        context: &Context,
+        live: &Live,
+    ) -> Result<Record> {
+        let mut record = measured(step, context, live, self.records.is_empty())?;
+        self.took(&mut record);
+        Ok(record)
+    }
+
+    pub(crate) fn keep(&mut self, record: Option<Record>) {
+        self.records.extend(record);
+    }
+
+    /// Whether something was measured.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// Nothing more is done.
+    pub(crate) fn failed(&mut self, why: String) {
+        if !self.notes.contains(&why) {
+            self.notes.push(why);
+        }
+        if let Some(course) = &mut self.course {
+            course.end();
+        }
+    }
+
+    /// Removes what was made, and says the exit code.
+    pub(crate) fn close(&mut self) -> i32 {
+        self.course = None;
+        super::exit_code(&super::studied(&self.records), &self.told())
+    }
+
+    fn told(&self) -> Told<'_> {
+        Told {
+            dir: &self.asked.dir,
+            notes: &self.notes,
+            records: &self.records,
+            planned: self.planned,
+            elapsed: self.elapsed,
+        }
+    }
+
+    /// Says what came of it, and the exit code.
+    ///
+    /// # Errors
+    /// A result cannot be written.
+    pub(crate) fn finish(&mut self, matches: &ArgMatches) -> Result<i32> {
+        self.course = None;
+        Results::finish(&self.results, matches, &self.told())
+    }
+}
+
+/// How many ranks further on every rank finds one of another host; 1 where there is none.
+fn shift(hosts: &[String]) -> u32 {
+    let is_far = |by: &usize| {
+        let mut pairs = hosts.iter().zip(hosts.iter().cycle().skip(*by));
+        pairs.all(|(host, other)| host != other)
+    };
+    let by = (1..hosts.len()).find(is_far);
+    by.and_then(|by| u32::try_from(by).ok())
+        .unwrap_or(u32::from(hosts.len() > 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_reads_on_its_own_host_where_there_is_another() {
+        let shift = |hosts: &str| {
+            let hosts: Vec<String> = hosts.split(' ').map(str::to_owned).collect();
+            shift(&hosts)
+        };
+        assert_eq!(shift("a b c"), 1);
+        assert_eq!(shift("a a b b"), 2);
+        assert_eq!(shift("a a b b c c"), 2);
+        assert_eq!(
+            shift("a a a b"),
+            1,
+            "no number does, and any is better than none"
+        );
+        assert_eq!(shift("a a"), 1);
+        assert_eq!(shift("a"), 0);
+    }
+}
