@@ -15,10 +15,16 @@ use workload::Workload;
 use workload::settings::{self, Heading, SETTINGS};
 
 /// Options without a case here, and why.
-const NOT_SWEPT: [(&str, &str); 1] = [(
-    "iopoll",
-    "works on devices with polling queues alone, and everywhere else operations fail as the kernel decides",
-)];
+const NOT_SWEPT: [(&str, &str); 2] = [
+    (
+        "iopoll",
+        "works on devices with polling queues alone, and everywhere else operations fail as the kernel decides",
+    ),
+    (
+        "shift",
+        "is refused without ranks: what each gets is a law of `workload::share`, and that it is asked for is seen under a launcher",
+    ),
+];
 
 /// Runs a command with the option and looks for its trace; `None` where the machine lacks what it
 /// needs.
