@@ -14,8 +14,11 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 The mean number in flight a worker (generator.in_flight_ns over worker_ns; for foreign
 records rate times mean latency, by Little's law) is compared with the effective queue-
-depth. Below 80 % is found, unless pauses or a schedule explain it; with flushes, which
-wait for all before them, it is a warning.
+depth, unless pauses or a schedule explain the difference. Below half of the depth, or
+with hardly more than one in flight, the finding is invalid: what was named was not
+measured. Between half and 80 %, and wherever flushes were asked for, which wait for all
+before them, it is a warning: a machine that is too busy to refill a queue at once still
+measured a rate, at the depth that it reached.
 A depth is an upper bound, not a fact. 4061 operations of 0.25 ms a second at \"depth 8\"
 are 1.02 in flight: the engine worked at depth 1 and the row measures that. Such a row
 seems to show that depth does not help, when it was never tried.
@@ -25,7 +28,15 @@ the queue fuller; cached files and flushes complete inline and empty it, so use
     checks: &[Check::Each(check)],
 };
 
+/// Below this share of the depth a queue was not kept full.
 const LEAST_SHARE: f64 = 0.8;
+
+/// Below this share another depth was measured than the one that the result is called by. A
+/// generator that waits for a CPU, or that reaps in batches, keeps a queue fuller than that.
+const LEAST_SHARE_OF_A_MEASUREMENT: f64 = 0.5;
+
+/// With fewer in flight operations went one after the other, also where 2 were asked for.
+const HARDLY_A_QUEUE: f64 = 1.1;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
@@ -51,7 +62,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         || ["fsync", "fdatasync"]
             .iter()
             .any(|key| effective.number(key).unwrap_or(0) > 0);
-    let severity = if flushes {
+    let least = (LEAST_SHARE_OF_A_MEASUREMENT * depth as f64).max(HARDLY_A_QUEUE);
+    let severity = if flushes || mean >= least {
         Severity::Warning
     } else {
         Severity::Invalid
@@ -67,10 +79,15 @@ mod tests {
     use super::super::example::{SECOND, only, set, sound};
     use super::*;
 
-    fn half_full() -> Record {
+    /// A queue for 32 operations, with so many in flight on average.
+    fn filled(mean: u64) -> Record {
         let mut record = sound();
-        record.loops.in_flight_ns = u128::from(16 * 10 * SECOND);
+        record.loops.in_flight_ns = u128::from(mean * 10 * SECOND);
         record
+    }
+
+    fn half_full() -> Record {
+        filled(16)
     }
 
     #[test]
@@ -82,12 +99,31 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_was_not_reached_is_not_what_was_measured_but_flushes_may_empty_a_queue() {
-        let mut record = half_full();
+    fn a_queue_that_is_not_refilled_at_once_is_a_warning_and_one_below_half_invalid() {
+        let severity = |record: &Record| check(record).first().map(|finding| finding.severity);
+        assert_eq!(severity(&filled(26)), None);
+        for warned in [25, 20, 16] {
+            assert_eq!(severity(&filled(warned)), Some(Severity::Warning));
+        }
+        for invalid in [15, 8, 1] {
+            assert_eq!(severity(&filled(invalid)), Some(Severity::Invalid));
+        }
+    }
+
+    #[test]
+    fn one_after_the_other_is_no_queue_of_two() {
+        let mut record = filled(1);
+        set(&mut record, "queue-depth", "2");
+        assert_eq!(check(&record)[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn flushes_may_empty_a_queue() {
+        let mut record = filled(8);
         assert_eq!(check(&record)[0].severity, Severity::Invalid);
         set(&mut record, "fsync", "1");
         assert_eq!(check(&record)[0].severity, Severity::Warning);
-        let mut at_the_end = half_full();
+        let mut at_the_end = filled(8);
         set(&mut at_the_end, "end-fsync", "true");
         assert_eq!(check(&at_the_end)[0].severity, Severity::Warning);
     }
