@@ -841,7 +841,8 @@ fn a_quick_profile_begins_with_its_eight_numbers_and_prints_on_four_pages() {
     let page = report::page(&quick_profile(), &StudyOptions::default(), "1").expect("a page");
     assert_eq!(page.lacks_records, None);
     let page = page.html;
-    assert!(page.len() < 200_000, "{} bytes", page.len());
+    // Real latencies are less alike than these and pack to about 45 KB more: both stay below 200.
+    assert!(page.len() < 150_000, "{} bytes", page.len());
     let card = page.find("class=\"card\"").expect("a card");
     assert!(card < page.find("id=\"rows\"").expect("rows"));
     assert_eq!(page.matches("class=\"big\"").count(), 8);

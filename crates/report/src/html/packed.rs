@@ -1,19 +1,20 @@
 //! Any JSON in few bytes, and back: for records inside of a page.
 //!
 //! Values that stand at the same place of many records are written together, one column a place,
-//! because they are alike; whole numbers as differences where that is shorter. Each column holds one
-//! token a value in the order of reading: `{a,b` an object with these keys, `[3` an array of so many
-//! elements, else the value as JSON. So reading needs no more than the columns.
+//! because they are alike. Each column holds one token a value in the order of reading: `{a,b` an
+//! object with these keys, `[3` an array of so many elements, else the value as JSON. So reading
+//! needs no more than the columns; how one is written is told where it is done.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+mod base85;
+mod column;
+
+use self::base85::{decoded, encoded};
+use self::column::{Column, column_text};
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::str::Split;
 use units::lossless::to_u64;
 
 /// How much a text may unpack to: a small one that unpacks to more is meant to do harm.
@@ -49,11 +50,14 @@ const DEEPEST: usize = 64;
 const BETWEEN_COLUMNS: char = '\u{1}';
 const BETWEEN_TOKENS: char = '\n';
 
-/// The value as base64 of few bytes; the same value gives the same text.
+/// The value as text of few bytes; the same value gives the same text.
 pub(super) fn packed(value: &Value) -> String {
     let mut columns = BTreeMap::new();
     write(value, &mut String::new(), &mut columns);
-    let texts: Vec<String> = columns
+    // Fields of one name are alike wherever they lie, and what is alike lies close together.
+    let mut sorted: Vec<_> = columns.iter().collect();
+    sorted.sort_by_key(|(path, _)| path.rsplit('/').next());
+    let texts: Vec<String> = sorted
         .iter()
         .map(|(path, of)| column_text(path, of))
         .collect();
@@ -63,7 +67,7 @@ pub(super) fn packed(value: &Value) -> String {
     ZlibEncoder::new(text.as_bytes(), Compression::best())
         .read_to_end(&mut bytes)
         .expect("memory can be read");
-    STANDARD.encode(bytes)
+    encoded(&bytes)
 }
 
 /// The value of a text that [`packed`] gave.
@@ -75,9 +79,7 @@ pub(super) fn unpacked(text: &str) -> Result<Value, &'static str> {
 }
 
 fn unpacked_into(text: &str, room: Room) -> Result<Value, &'static str> {
-    let bytes = STANDARD
-        .decode(text.trim())
-        .map_err(|_not_base64| DAMAGED)?;
+    let bytes = decoded(text.trim()).ok_or(DAMAGED)?;
     let mut text = String::new();
     let reader = ZlibDecoder::new(bytes.as_slice());
     let mut reader = reader.take(to_u64(room.text) + 1);
@@ -154,62 +156,6 @@ fn place(index: usize, of: usize) -> String {
     }
 }
 
-/// A column: its path, whether its whole numbers are differences, and its tokens.
-fn column_text(path: &str, tokens: &str) -> String {
-    let mut last = 0_i128;
-    let mut differences = String::new();
-    for token in tokens.split(BETWEEN_TOKENS) {
-        match whole(token) {
-            Some(number) => {
-                let difference = number - std::mem::replace(&mut last, number);
-                add(&mut differences, &difference.to_string());
-            }
-            None => add(&mut differences, token),
-        }
-    }
-    let (sign, tokens) = if differences.len() < tokens.len() {
-        ('-', differences.as_str())
-    } else {
-        ('=', tokens)
-    };
-    format!("{path}{BETWEEN_TOKENS}{sign}{BETWEEN_TOKENS}{tokens}")
-}
-
-/// The tokens of one place, read one by one out of the text: held apart, short ones would take
-/// many times its length.
-struct Column<'a> {
-    tokens: Split<'a, char>,
-    /// The last whole number, where they are differences.
-    last: Option<i128>,
-}
-
-impl<'a> Column<'a> {
-    /// The path of a column, and what is read of it.
-    fn of(text: &'a str) -> Option<(&'a str, Self)> {
-        let mut tokens = text.split(BETWEEN_TOKENS);
-        let path = tokens.next()?;
-        let last = match tokens.next()? {
-            "-" => Some(0),
-            "=" => None,
-            _ => return None,
-        };
-        Some((path, Self { tokens, last }))
-    }
-
-    fn next(&mut self) -> Option<Cow<'a, str>> {
-        let token = self.tokens.next()?;
-        let Some((last, difference)) = self.last.as_mut().zip(whole(token)) else {
-            return Some(token.into());
-        };
-        *last = last.checked_add(difference)?;
-        Some(last.to_string().into())
-    }
-
-    fn is_used_up(&self) -> bool {
-        self.tokens.clone().next().is_none()
-    }
-}
-
 /// All columns, and what may still lie in memory.
 struct Columns<'a> {
     columns: BTreeMap<&'a str, Column<'a>>,
@@ -270,12 +216,6 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A token that is a whole number as `to_string` writes it.
-fn whole(token: &str) -> Option<i128> {
-    let number: i128 = token.parse().ok()?;
-    (number.to_string() == token && number.unsigned_abs() < 1 << 100).then_some(number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,7 +251,7 @@ mod tests {
             let _nothing_or_something = unpacked(&text);
             let mut packed = Vec::new();
             ZlibEncoder::new(bytes.as_slice(), Compression::fast()).read_to_end(&mut packed).unwrap();
-            let _nothing_or_something = unpacked(&STANDARD.encode(packed));
+            let _nothing_or_something = unpacked(&encoded(&packed));
         }
     }
 
@@ -321,7 +261,7 @@ mod tests {
         ZlibEncoder::new(text.as_bytes(), Compression::best())
             .read_to_end(&mut bytes)
             .unwrap();
-        STANDARD.encode(bytes)
+        encoded(&bytes)
     }
 
     #[test]

@@ -100,14 +100,14 @@ impl Frame {
         }
         let _infallible = write!(
             out,
-            r#""/></g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks" text-anchor="end">"#
+            r#""/></g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks" text-anchor="end" transform="translate({} 4)">"#,
+            At(self.left - 6.0)
         );
         for (value, text) in &self.y.ticks {
             let _infallible = write!(
                 out,
-                r#"<text x="{}" y="{}">{}</text>"#,
-                At(self.left - 6.0),
-                At(self.at_y(*value) + 4.0),
+                r#"<text y="{}">{}</text>"#,
+                At(self.at_y(*value)),
                 escape(text)
             );
         }
@@ -152,7 +152,11 @@ pub(super) fn write_x_ticks(
     for (value, _) in &axis.ticks {
         let _infallible = write!(out, "M{} {}v4", At(place(*value)), At(y));
     }
-    out.push_str(r#""/><g class="ticks" text-anchor="middle">"#);
+    let _infallible = write!(
+        out,
+        r#""/><g class="ticks" text-anchor="middle" transform="translate(0 {})">"#,
+        At(y + 17.0)
+    );
     let mut taken = f64::NEG_INFINITY;
     for (value, text) in &axis.ticks {
         let (at, half) = (place(*value), width_of(text) / 2.0);
@@ -162,13 +166,7 @@ pub(super) fn write_x_ticks(
             continue;
         }
         taken = centre + half;
-        let _infallible = write!(
-            out,
-            r#"<text x="{}" y="{}">{}</text>"#,
-            At(centre),
-            At(y + 17.0),
-            escape(text)
-        );
+        let _infallible = write!(out, r#"<text x="{}">{}</text>"#, At(centre), escape(text));
     }
     out.push_str("</g>");
 }
