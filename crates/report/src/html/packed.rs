@@ -9,7 +9,7 @@ mod base85;
 mod column;
 
 use self::base85::{decoded, encoded};
-use self::column::{Column, column_text};
+use self::column::{PackedColumn, column_text};
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use serde_json::{Map, Value};
@@ -96,7 +96,7 @@ fn unpacked_into(text: &str, room: Room) -> Result<Value, &'static str> {
         columns.add(column)?;
     }
     let value = columns.value(&mut String::new(), 0)?;
-    match columns.columns.values().all(Column::is_used_up) {
+    match columns.columns.values().all(PackedColumn::is_used_up) {
         true => Ok(value),
         false => Err(DAMAGED),
     }
@@ -158,14 +158,14 @@ fn place(index: usize, of: usize) -> String {
 
 /// All columns, and what may still lie in memory.
 struct Columns<'a> {
-    columns: BTreeMap<&'a str, Column<'a>>,
+    columns: BTreeMap<&'a str, PackedColumn<'a>>,
     room: usize,
 }
 
 impl<'a> Columns<'a> {
     fn add(&mut self, text: &'a str) -> Result<(), &'static str> {
         self.take(COLUMN_BYTES)?;
-        let (path, column) = Column::of(text).ok_or(DAMAGED)?;
+        let (path, column) = PackedColumn::of(text).ok_or(DAMAGED)?;
         match self.columns.insert(path, column) {
             None => Ok(()),
             Some(_) => Err(DAMAGED),

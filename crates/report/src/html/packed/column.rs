@@ -120,7 +120,7 @@ fn read_number(bytes: &mut Bytes) -> Option<i128> {
 
 /// The tokens of one place, read one by one out of the text: held apart, short ones would take
 /// many times its length.
-pub(super) struct Column<'a> {
+pub(super) struct PackedColumn<'a> {
     tokens: Tokens<'a>,
     /// The last whole number, where they are differences.
     last: Option<i128>,
@@ -136,7 +136,7 @@ enum Tokens<'a> {
     Numbers(Bytes<'a>),
 }
 
-impl<'a> Column<'a> {
+impl<'a> PackedColumn<'a> {
     /// The path of a column, and what is read of it.
     pub(super) fn of(text: &'a str) -> Option<(&'a str, Self)> {
         let mut lines = text.split(BETWEEN_TOKENS);
@@ -221,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Option<Vec<String>> {
-        let (_, mut column) = Column::of(text)?;
+        let (_, mut column) = PackedColumn::of(text)?;
         let mut tokens = Vec::new();
         while !column.is_used_up() {
             tokens.push(column.next()?.into_owned());
