@@ -2,23 +2,24 @@
 //! phases of IO500.
 
 mod io500;
+mod results;
 
 pub(crate) use io500::Io500Together;
 
-use crate::card::{self, CardFiles};
+use crate::card;
 use crate::context;
 use crate::exit::Usage;
 use crate::live::{self, Live, LiveView, ProfileView};
 use crate::run::{path, switch, time};
 use crate::tell::{findings_argument, layout, tell};
-use crate::written::{self, RECORDS, RecordFile, STUDY};
+use crate::written;
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
 use report::{ProfileAccount, ProfileEnd, TextLayout, profile_text};
-use run::safety::{OutputFile, check_apart};
+use results::Results;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::{EngineName, SpecError};
@@ -118,29 +119,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let request = request(matches)?;
     let records = matches.get_one::<PathBuf>("records");
-    let file = |path: &PathBuf, form| {
-        OutputFile::new(path, form)
-            .forced(matches.get_flag("force"))
-            .apart_from(std::slice::from_ref(&request.path))
-    };
-    let store = records
-        .map(|path| RecordFile::checked(file(path, RECORDS)))
-        .transpose()?;
-    let report = matches.get_one::<PathBuf>("report");
-    report.map_or(Ok(()), |path| check_ending(path))?;
-    let report = report.map(|path| file(path, STUDY));
-    report.as_ref().map_or(Ok(()), OutputFile::check)?;
-    let cards = CardFiles::new(matches, std::iter::empty())?
-        .apart_from(std::slice::from_ref(&request.path))?;
-    let written = records.map(PathBuf::as_path).into_iter();
-    let written = written.chain(report.as_ref().map(OutputFile::path));
-    check_apart(&written.chain(cards.paths()).collect::<Vec<_>>())?;
+    let results = Results::new(matches, std::slice::from_ref(&request.path))?;
     sys::catch_signals();
     let context = context::context(1_000_000_000)?;
     let live = Live::open(matches, &format!("Profile of {}", request.path.display()))?;
     live.begin_plain(LiveView::Profile(ProfileView::new()));
     let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
-        store.as_ref().map_or(Ok(()), |store| store.keep(line))?;
+        results.keep(line)?;
         live.keep(line);
         Ok(())
     };
@@ -148,15 +133,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     live.end(&live::ended(records.map(PathBuf::as_path)));
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
-    if let Some(file) = &report {
-        let options = StudyOptions::default();
-        let page = crate::check::page(&profiled.records, &options, file.path())?;
-        written::write(file, &page)?;
-    }
+    results.write_page(&profiled.records)?;
     let kept = records.map(PathBuf::as_path);
     let layout = layout(matches);
     tell(&text(&request.path, &profiled, &found, kept, layout))?;
-    cards.write(|| found)?;
+    results.cards.write(|| found)?;
     Ok(match profiled.why {
         WhyEnded::Signal => sys::caught_signal().map_or(128, sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,

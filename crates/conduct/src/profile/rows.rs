@@ -72,24 +72,31 @@ fn named(mut error: SpecError, name: &str) -> ProfileError {
     ProfileError::Spec(error)
 }
 
-/// A profile promises to touch nothing but its target: what names or makes other files has no place
-/// in a row.
-fn one_file_only(row: &Phase, file: &str) -> Result<(), ProfileError> {
-    let workload = &row.workload;
+/// What names or makes files beside those that a profile chooses, and whether it is given.
+pub(super) fn of_files_it_names(workload: &Workload) -> [(&'static str, bool); 8] {
     let files = &workload.files;
-    let given = [
+    [
         ("target", !workload.targets.is_empty()),
         ("allow-destroy", !files.allow_destroy.is_empty()),
         ("num-files", files.num_files.is_some()),
         ("num-dirs", files.num_dirs.is_some()),
         ("dir-depth", files.dir_depth.is_some()),
         ("dir-width", files.dir_width.is_some()),
-        ("total-files", files.total_files.is_some()),
         ("layout-manifest", files.layout_manifest.is_some()),
         (
             "export-layout-manifest",
             files.export_layout_manifest.is_some(),
         ),
+    ]
+}
+
+/// A profile promises to touch nothing but its target: what names or makes other files has no place
+/// in a row.
+fn one_file_only(row: &Phase, file: &str) -> Result<(), ProfileError> {
+    let workload = &row.workload;
+    let files = &workload.files;
+    let of_rows = [
+        ("total-files", files.total_files.is_some()),
         ("meta", !files.meta.is_empty()),
         (
             "file-distribution = \"per-worker\"",
@@ -98,6 +105,7 @@ fn one_file_only(row: &Phase, file: &str) -> Result<(), ProfileError> {
         ("truncate-to-size", files.fill.truncate),
         ("verify", workload.verify.on),
     ];
+    let given = [&of_files_it_names(workload)[..], &of_rows].concat();
     if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(ProfileError::Unsuitable(format!(
             "{file}: row {:?} has {key}, and every row of a profile uses the one target that the command names; leave it out",

@@ -1,14 +1,12 @@
 //! `fathom profile --io500-like`: the phases of IO500, on one host or on ranks.
 
-use super::check_ending;
-use crate::card::CardFiles;
+use super::results::Results;
+use crate::context;
 use crate::exit::Usage;
 use crate::group;
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::run::{switch, time};
 use crate::tell::{layout, tell};
-use crate::written::{self, RECORDS, RecordFile, STUDY};
-use crate::{check, context};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -20,7 +18,6 @@ use host::Context;
 use lab::Kept;
 use record::{Record, Status};
 use report::{closing_answer, study_text};
-use run::safety::{OutputFile, check_apart};
 use run::{execute_stage, unstarted};
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
@@ -171,53 +168,14 @@ impl Asked {
     }
 }
 
-/// The files that the result goes to; by default it goes nowhere.
-#[derive(Default)]
-struct Results {
-    store: Option<RecordFile>,
-    report: Option<OutputFile>,
-    cards: CardFiles,
-}
-
-impl Results {
-    fn new(matches: &ArgMatches) -> Result<Self> {
-        let records = matches.get_one::<PathBuf>("records");
-        let file =
-            |path: &PathBuf, form| OutputFile::new(path, form).forced(matches.get_flag("force"));
-        let store = records
-            .map(|path| RecordFile::checked(file(path, RECORDS)))
-            .transpose()?;
-        let report = matches.get_one::<PathBuf>("report");
-        report.map_or(Ok(()), |path| check_ending(path))?;
-        let report = report.map(|path| file(path, STUDY));
-        report.as_ref().map_or(Ok(()), OutputFile::check)?;
-        let cards = CardFiles::new(matches, std::iter::empty())?;
-        let written = records.map(PathBuf::as_path).into_iter();
-        let written = written.chain(report.as_ref().map(OutputFile::path));
-        check_apart(&written.chain(cards.paths()).collect::<Vec<_>>())?;
-        Ok(Self {
-            store,
-            report,
-            cards,
-        })
-    }
-
-    fn keep(&self, line: Kept<'_>) -> Result<()> {
-        self.store.as_ref().map_or(Ok(()), |store| store.keep(line))
-    }
-
-    /// Says what came of it all, and returns the exit code.
-    fn finish(&self, matches: &ArgMatches, told: &Told<'_>) -> Result<i32> {
-        let found = studied(told.records);
-        if let Some(file) = &self.report {
-            let page = check::page(told.records, &StudyOptions::default(), file.path())?;
-            written::write(file, &page)?;
-        }
-        tell(&told.text(matches, &found))?;
-        let code = exit_code(&found, told);
-        self.cards.write(|| found)?;
-        Ok(code)
-    }
+/// Says what came of it all, and returns the exit code.
+fn finish(results: &Results, matches: &ArgMatches, told: &Told<'_>) -> Result<i32> {
+    let found = studied(told.records);
+    results.write_page(told.records)?;
+    tell(&told.text(matches, &found))?;
+    let code = exit_code(&found, told);
+    results.cards.write(|| found)?;
+    Ok(code)
 }
 
 /// What a run that has ended has to say.
@@ -323,7 +281,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
 
 fn alone(matches: &ArgMatches, asked: &Asked) -> Result<i32> {
     asked.check_dir()?;
-    let results = Results::new(matches)?;
+    let results = Results::new(matches, &[])?;
     let phases = asked.phases(1, 1)?;
     sys::catch_signals();
     let context = context::context(INTERVAL_NS)?;
@@ -349,7 +307,7 @@ fn alone(matches: &ArgMatches, asked: &Asked) -> Result<i32> {
         planned,
         elapsed: Nanos(context.clock.now() - began),
     };
-    results.finish(matches, &told)
+    finish(&results, matches, &told)
 }
 
 fn title(dir: &Path) -> String {

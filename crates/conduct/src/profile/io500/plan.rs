@@ -2,6 +2,7 @@
 
 use super::{Io500Asked, Io500Sizes};
 use crate::profile::ProfileError;
+use crate::profile::rows::of_files_it_names;
 use std::fmt::Write as _;
 use workload::{
     IO500_PHASES, Io500Phase, Io500Role, Phase, SpecError, Workload, parse_config, settings,
@@ -106,18 +107,7 @@ fn check(known: &Io500Phase, phase: &Phase) -> Result<(), String> {
     }
     let files = &workload.files;
     let newer = files.find.as_ref().and_then(|find| find.newer.as_deref());
-    let given = [
-        ("target", !workload.targets.is_empty()),
-        ("allow-destroy", !files.allow_destroy.is_empty()),
-        ("num-files", files.num_files.is_some()),
-        ("num-dirs", files.num_dirs.is_some()),
-        ("dir-depth", files.dir_depth.is_some()),
-        ("dir-width", files.dir_width.is_some()),
-        ("layout-manifest", files.layout_manifest.is_some()),
-        (
-            "export-layout-manifest",
-            files.export_layout_manifest.is_some(),
-        ),
+    let of_phases = [
         ("worker-placeholder", files.worker_placeholder.is_some()),
         (
             "engine",
@@ -126,6 +116,7 @@ fn check(known: &Io500Phase, phase: &Phase) -> Result<(), String> {
         ("where newer", newer.is_some_and(|newer| newer != "mark")),
         ("shift", workload.shift > 0),
     ];
+    let given = [&of_files_it_names(workload)[..], &of_phases].concat();
     if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(format!(
             "{key} is not for a plan to say: the phases work on files of this machine, in a directory of their own"

@@ -1,6 +1,6 @@
 //! The same on ranks: the root has the course and the results, and does what one does alone.
 
-use super::{Asked, INTERVAL_NS, Results, Told, measured};
+use super::{Asked, INTERVAL_NS, Results, Told, finish, measured};
 use crate::exit::Usage;
 use crate::group::{self, GroupAsked, GroupOutput, GroupWork, Launch};
 use crate::live::Live;
@@ -31,7 +31,7 @@ pub(crate) struct Io500Together {
 /// Runs it on all ranks that a launcher started.
 pub(super) fn run(matches: &ArgMatches, launch: &Launch, asked: Asked) -> Result<i32> {
     let results = if launch.is_root() {
-        Results::new(matches)?
+        Results::new(matches, &[])?
     } else {
         Results::default()
     };
@@ -194,7 +194,7 @@ impl Io500Together {
     /// A result cannot be written.
     pub(crate) fn finish(&mut self, matches: &ArgMatches) -> Result<i32> {
         self.course = None;
-        Results::finish(&self.results, matches, &self.told())
+        finish(&self.results, matches, &self.told())
     }
 }
 
