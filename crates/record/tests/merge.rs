@@ -541,6 +541,32 @@ const IS_THE_SAME: [&str; 11] = [
     "/load/scenario",
 ];
 
+/// Each host's 100 files took 1 ms by its own clock, and the second began 80 ms after the first.
+#[test]
+fn a_kind_that_hosts_did_one_after_the_other_took_from_the_first_start_to_the_last_end() {
+    let of = |id: &str, start_ns: u64, passes: u64| Record {
+        spans: [(
+            "stat".to_owned(),
+            Span {
+                start_ns,
+                end_ns: start_ns + 1_000_000 + passes * 500_000,
+                elapsed_ns: 1_000_000,
+            },
+        )]
+        .into(),
+        ..part(id)
+    };
+    let elapsed = |records: Vec<Record>| Record::merge_all(records).unwrap().elapsed_of("stat");
+    assert_eq!(
+        elapsed(vec![of("a", 0, 0), of("b", 80_000_000, 0)]),
+        81_000_000
+    );
+    // Time that each gave to other kinds between two passes belongs to none of them.
+    assert_eq!(elapsed(vec![of("a", 0, 1), of("b", 1_000, 1)]), 1_001_000);
+    // Where one of them had a single pass, all of the time was somebody's.
+    assert_eq!(elapsed(vec![of("a", 0, 1), of("b", 1_000, 0)]), 1_500_000);
+}
+
 #[test]
 fn every_field_of_a_part_changes_the_whole_or_stays_with_its_host() {
     let (one, other) = (part("a"), part("b"));
