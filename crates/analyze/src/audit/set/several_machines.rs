@@ -56,10 +56,24 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     vec![RULE.about(None, severity, message, advice)]
 }
 
-/// What is known of the slots: nothing is said of those that do not tell.
+/// What is known of the slots: nothing is said of those that do not tell. A row that always was on
+/// some of the machines that another had all of is the same group's, of which not all had to do it.
 fn different<'a>(slots: &[Slot<'a>], of: fn(&'a Record) -> Vec<&'a str>) -> BTreeSet<Vec<&'a str>> {
-    let all = slots.iter().map(|(_, record)| of(record));
-    all.filter(|names| !names.is_empty()).collect()
+    let mut by_row: BTreeMap<&str, BTreeSet<Vec<&str>>> = BTreeMap::new();
+    for (_, record) in slots {
+        let row = record.trial.as_ref().map_or("", |trial| &trial.row);
+        let names = Some(of(record)).filter(|names| !names.is_empty());
+        by_row.entry(row).or_default().extend(names);
+    }
+    let all: BTreeSet<Vec<&str>> = by_row.values().flatten().cloned().collect();
+    let some_of = |names: &[&str], others: &[&str]| {
+        names.len() < others.len() && names.iter().all(|name| others.contains(name))
+    };
+    let is_part = |names: &[&str]| all.iter().any(|others| some_of(names, others));
+    let rows = by_row.into_values();
+    rows.filter(|places| places.len() > 1 || !places.iter().all(|names| is_part(names)))
+        .flatten()
+        .collect()
 }
 
 /// Blocks of which not all slots come from one boot of one machine.
@@ -132,6 +146,28 @@ mod tests {
             &experiment(|slot| ("a", if slot < 4 { "1" } else { "2" })),
         );
         assert!(only(&restarted).starts_with("the blocks come from 2 boots of a machine"));
+    }
+
+    #[test]
+    fn a_row_that_one_of_the_group_does_is_the_groups() {
+        let on = |machines: &[&str], row: &str, block: u32| {
+            let mut record = placed(sound(), "base", block, block);
+            record.trial.as_mut().unwrap().row = row.into();
+            let host = record.hosts[0].clone();
+            record.hosts.clear();
+            for machine in machines {
+                let mut host = host.clone();
+                host.environment.system.machine_fingerprint = Some((*machine).into());
+                record.hosts.push(host);
+            }
+            record
+        };
+        let phases = [on(&["a", "b"], "write", 0), on(&["a"], "find", 0)];
+        assert_eq!(run_on(check, &phases), []);
+        let moved = [on(&["a", "b"], "write", 0), on(&["c"], "find", 0)];
+        assert!(only(&run_on(check, &moved)).starts_with("the blocks come from 2 machines"));
+        let one_left = [on(&["a", "b"], "write", 0), on(&["a"], "write", 1)];
+        assert!(only(&run_on(check, &one_left)).starts_with("the blocks come from 2 machines"));
     }
 
     #[test]
