@@ -1,8 +1,8 @@
 //! What a slot says, done.
 
-use crate::Row;
 use crate::drain::Drain;
 use crate::works::Works;
+use crate::{Generator, Row};
 use host::{Context, Event, Watch};
 use lab::{Conduct, Turn, Unstarted, Work};
 use record::{Record, SlotPlace};
@@ -14,7 +14,7 @@ pub struct Conductor<'a> {
     context: &'a Context,
     watch: &'a mut dyn Watch,
     began: u64,
-    works: Works,
+    works: Works<'a>,
     drain: Drain,
 }
 
@@ -29,6 +29,13 @@ impl<'a> Conductor<'a> {
             drain: Drain::default(),
         }
     }
+
+    /// With another than this process to measure runs.
+    #[must_use]
+    pub(crate) fn by(self, generator: &'a mut dyn Generator) -> Self {
+        let works = Works::by(generator);
+        Self { works, ..self }
+    }
 }
 
 impl Conduct for Conductor<'_> {
@@ -42,6 +49,10 @@ impl Conduct for Conductor<'_> {
 
     fn is_stopped(&self) -> bool {
         sys::caught_signal().is_some()
+    }
+
+    fn obstacle(&mut self) -> Option<String> {
+        self.works.obstacle()
     }
 
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {

@@ -1,7 +1,7 @@
 //! A plan with what carries it out.
 
 use crate::ready::{Ready, ready};
-use crate::{Conductor, Task};
+use crate::{Conductor, Generator, Task, ThisProcess};
 use host::{Context, Watch};
 use lab::{Ended, KeepError, Kept, LabError};
 use record::{PlanFacts, PlannedRow, Record};
@@ -79,8 +79,24 @@ impl Experiment {
         keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
         decided: &mut dyn FnMut(&[Record]) -> bool,
     ) -> Result<Ended, LabError> {
+        self.run_by(&mut ThisProcess, context, watch, keep, decided)
+    }
+
+    /// The same with somebody else to measure runs.
+    ///
+    /// # Errors
+    /// The plan cannot begin, or a record cannot be kept.
+    pub(crate) fn run_by(
+        &self,
+        generator: &mut dyn Generator,
+        context: &Context,
+        watch: &mut dyn Watch,
+        keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
+        decided: &mut dyn FnMut(&[Record]) -> bool,
+    ) -> Result<Ended, LabError> {
         self.ready(context)?;
-        let mut conductor = Conductor::new(&self.rows, context, watch);
+        let conductor = Conductor::new(&self.rows, context, watch);
+        let mut conductor = conductor.by(generator);
         lab::run(&self.plan, Vec::new(), &mut conductor, keep, decided)
     }
 }

@@ -23,6 +23,7 @@ mod rows;
 mod timetable;
 mod told;
 
+use crate::Generator;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 use host::{Context, Watch};
@@ -197,13 +198,15 @@ pub enum ProfileError {
     Failed(String),
 }
 
-/// Measures the profile of a target. Every record goes to `keep` before the next slot begins.
+/// Measures the profile of a target: `generator` the rows, and this process makes the file and says
+/// what suits it. Every record goes to `keep` before the next slot begins.
 ///
 /// # Errors
 /// Nothing was measured: the target cannot be used, cannot be filled, fails in the rehearsal, or a
 /// signal came before the first slot. Or a record cannot be kept.
 pub fn profile(
     request: &ProfileRequest,
+    generator: &mut dyn Generator,
     context: &Context,
     watch: &mut dyn Watch,
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
@@ -217,10 +220,10 @@ pub fn profile(
         },
         path: request.path.clone(),
     };
-    let mut prepared = prepare(request, &[arm], context, watch)?;
+    let mut prepared = prepare(request, &[arm], generator, context, watch)?;
     let experiment = &prepared.experiment;
     let Ended { records, why, lost } =
-        experiment.run(&prepared.context, watch, keep, &mut |_| false)?;
+        experiment.run_by(generator, &prepared.context, watch, keep, &mut |_| false)?;
     let why = match (why, lost.first()) {
         (WhyEnded::Passes | WhyEnded::Decided | WhyEnded::Budget, Some(lost)) => {
             WhyEnded::Failed(lost.to_string())

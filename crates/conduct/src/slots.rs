@@ -49,7 +49,7 @@ pub(crate) struct SlotConductor<'a> {
     /// Told after each step.
     hook: &'a dyn Fn(SlotStep),
     began_ns: u64,
-    works: Works,
+    works: Works<'a>,
     open: Option<OpenSlot>,
     /// Number of the slot under way.
     number: u32,

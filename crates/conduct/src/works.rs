@@ -1,6 +1,6 @@
 //! The tasks of slots, done.
 
-use crate::{LoadTask, Task, command};
+use crate::{Generator, LoadTask, Task, ThisProcess, command};
 use host::{Context, Watch};
 use lab::{Turn, Unstarted, Work};
 use object::{LoadError, Setup};
@@ -10,12 +10,27 @@ use workload::{Phase, Workload};
 
 /// Does tasks, and keeps what the one of this turn needs.
 #[derive(Default)]
-pub(crate) struct Works {
+pub(crate) struct Works<'a> {
     /// What a load needs on its server.
     setup: Option<Setup>,
+    /// Who measures runs, if it is not this process.
+    generator: Option<&'a mut dyn Generator>,
 }
 
-impl Works {
+impl<'a> Works<'a> {
+    /// Whoever measures runs.
+    pub(crate) fn by(generator: &'a mut dyn Generator) -> Self {
+        Self {
+            setup: None,
+            generator: Some(generator),
+        }
+    }
+
+    /// What keeps any run from beginning.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        self.generator.as_ref()?.obstacle()
+    }
+
     /// Makes what a task needs before it can be measured.
     ///
     /// # Errors
@@ -52,7 +67,7 @@ impl Works {
             Work::AtRate { per_second, for_ns } => task.at_rate(per_second, for_ns),
         };
         match task {
-            Task::Run(workload) => run(name, *workload, context, watch),
+            Task::Run(workload) => self.run(name, *workload, context, watch),
             Task::Load(task) => self.load(&task, context, watch),
             Task::Command(task) => Ok(command::measure(&task, context, name)),
         }
@@ -80,22 +95,27 @@ impl Works {
         record.asked.clone_from(&task.asked);
         Ok(record)
     }
-}
 
-fn run(
-    name: &str,
-    workload: Workload,
-    context: &Context,
-    watch: &mut dyn Watch,
-) -> Result<Record, Unstarted> {
-    let phase = Phase {
-        name: name.to_owned(),
-        workload,
-    };
-    run::execute(&phase, context, watch).map_err(|error: RunError| Unstarted {
-        record: Box::new(run::unstarted(&phase, context, &error)),
-        source: Box::new(error),
-    })
+    fn run(
+        &mut self,
+        name: &str,
+        workload: Workload,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, Unstarted> {
+        let phase = Phase {
+            name: name.to_owned(),
+            workload,
+        };
+        let measured = match &mut self.generator {
+            Some(generator) => generator.measure(&phase, context, watch),
+            None => ThisProcess.measure(&phase, context, watch),
+        };
+        measured.map_err(|error: RunError| Unstarted {
+            record: Box::new(run::unstarted(&phase, context, &error)),
+            source: Box::new(error),
+        })
+    }
 }
 
 /// A load that did not start, with its error.

@@ -10,6 +10,7 @@ mod joining;
 mod keeping;
 mod launched;
 mod launcher;
+mod rows;
 mod search;
 mod together;
 mod work;
@@ -26,7 +27,7 @@ use workload::{FileSharing, Phase, Rank, Stage, Workload};
 pub(crate) use course::GroupOutput;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
-pub(crate) use together::{GroupAsked, run};
+pub(crate) use together::{GroupAsked, GroupCourse, run};
 pub(crate) use work::GroupWork;
 
 const HEADING: &str = "Several hosts";

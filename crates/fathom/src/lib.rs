@@ -120,7 +120,6 @@ fn verbs() -> Command {
 fn of_one_process(matches: &clap::ArgMatches) -> Option<&'static str> {
     let (verb, matches) = matches.subcommand()?;
     match verb {
-        "profile" => (!matches.get_flag("io500-like")).then_some("profile"),
         "calibrate" => Some("calibrate"),
         "compare" => matches.get_flag("run").then_some("compare"),
         "lab" => (matches.subcommand_name() == Some("run")).then_some("lab run"),

@@ -3,12 +3,15 @@
 
 mod io500;
 mod results;
+mod together;
 
 pub(crate) use io500::Io500Together;
+pub(crate) use together::ProfileTogether;
 
 use crate::card;
 use crate::context;
 use crate::exit::Usage;
+use crate::group;
 use crate::live::{self, Live, LiveView, ProfileView};
 use crate::run::{path, switch, time};
 use crate::tell::{findings_argument, layout, tell};
@@ -17,9 +20,11 @@ use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
+use conduct::{Generator, ThisProcess};
+use host::Context;
 use lab::{Kept, WhyEnded};
 use report::{ProfileAccount, ProfileEnd, TextLayout, profile_text};
-use results::Results;
+use results::{INTERVAL_NS, Results};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::{EngineName, SpecError};
@@ -33,11 +38,12 @@ Examples:
   fathom profile /mnt/data --quick -o records.jsonl --card card.png
   fathom profile /dev/nvme0n1
   fathom profile . --rows rows.toml --passes 10
+  fathom profile /mnt/shared --hosts node1,node2 -o records.jsonl
   fathom profile /mnt/shared --io500-like --hosts node1,node2,node3 -o io500.jsonl
 
 A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
 
-Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 5 phases of IO500 are missing; 129, 130 or 143 stopped by a signal";
+Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 5 ranks are lost, or phases of IO500 are missing; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     live::arguments(io500::arguments(arguments()))
@@ -111,30 +117,61 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("io500-like") {
         return io500::run(matches);
     }
-    if let Some(given) = ["hosts", "hostfile"]
-        .iter()
-        .find(|key| matches.contains_id(key))
-    {
-        return Err(Usage(format!("--{given}: the rows of a profile are measured by one process; what ranks do together is --io500-like, or `fathom run`")).into());
-    }
+    group::note_front(matches);
+    let launch = group::Launch::read(matches)?;
     let request = request(matches)?;
-    let records = matches.get_one::<PathBuf>("records");
+    if let Some(front) = group::LaunchFront::read(matches)? {
+        return front.run(matches);
+    }
+    if let Some(launch) = launch {
+        return together::run(matches, &launch);
+    }
     let results = Results::new(matches, std::slice::from_ref(&request.path))?;
     sys::catch_signals();
-    let context = context::context(1_000_000_000)?;
+    let context = context::context(INTERVAL_NS)?;
     let live = Live::open(matches, &format!("Profile of {}", request.path.display()))?;
+    let wanted = Wanted {
+        request: &request,
+        results: &results,
+        notes: Vec::new(),
+    };
+    concluded(matches, wanted, &mut ThisProcess, &context, &live)
+}
+
+/// What a profile is to be of, and where what comes of it goes.
+struct Wanted<'a> {
+    request: &'a ProfileRequest,
+    results: &'a Results,
+    /// What the reader must know of who measures.
+    notes: Vec<String>,
+}
+
+/// Measures a profile, writes what came of it and says it.
+fn concluded(
+    matches: &ArgMatches,
+    wanted: Wanted<'_>,
+    generator: &mut dyn Generator,
+    context: &Context,
+    live: &Live,
+) -> Result<i32> {
+    let Wanted {
+        request,
+        results,
+        notes,
+    } = wanted;
     live.begin_plain(LiveView::Profile(ProfileView::new()));
     let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
         results.keep(line)?;
         live.keep(line);
         Ok(())
     };
-    let outcome = profile(&request, &context, &mut live.clone(), &mut keep);
-    live.end(&live::ended(records.map(PathBuf::as_path)));
-    let profiled = outcome.map_err(told)?;
+    let outcome = profile(request, generator, context, &mut live.clone(), &mut keep);
+    let kept = matches.get_one::<PathBuf>("records").map(PathBuf::as_path);
+    live.end(&live::ended(kept));
+    let mut profiled = outcome.map_err(told)?;
+    profiled.notes.splice(..0, notes);
     let found = study(&profiled.records, &StudyOptions::default());
     results.write_page(&profiled.records)?;
-    let kept = records.map(PathBuf::as_path);
     let layout = layout(matches);
     tell(&text(&request.path, &profiled, &found, kept, layout))?;
     results.cards.write(|| found)?;

@@ -43,7 +43,6 @@ fn fathom(dir: &Path, words: &str, env: &[(&str, &str)]) -> (Option<i32>, String
 fn what_one_process_does_is_refused_once_where_a_launcher_started_several() {
     let dir = tempfile::tempdir().unwrap();
     for verb in [
-        "profile . --quick --records r.jsonl",
         "calibrate",
         "compare threads=1 threads=2 --run --target x --records r.jsonl",
         "lab run plan.toml",

@@ -443,3 +443,86 @@ fn the_phases_of_io500_are_one_plan_of_all_ranks() {
         nobody_is_left(dir.path(), name);
     }
 }
+
+const ROWS: &str = "\
+[[phase]]
+name = \"reads\"
+random = true
+block-size = \"4K\"
+duration = \"200ms\"
+
+[[phase]]
+name = \"writes\"
+random = true
+write-percent = 100
+block-size = \"4K\"
+duration = \"200ms\"
+";
+
+const PROFILE: &str = "profile . --rows rows.toml --size 16M --passes 2 --max-skew 60s --lost-after 3s -o r.jsonl --report r.html";
+
+fn place_of_rows() -> tempfile::TempDir {
+    let dir = place();
+    fs::write(dir.path().join("rows.toml"), ROWS).unwrap();
+    dir
+}
+
+fn own_files(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(".fathom")).count()
+}
+
+#[test]
+fn the_rows_of_a_profile_are_measured_by_all_ranks() {
+    for launcher in launchers() {
+        let (dir, name) = (place_of_rows(), launcher.name);
+        let (code, said) = launcher.ended(dir.path(), PROFILE);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        let rows = |name: &str| read.records.iter().filter(|r| r.name == name).count();
+        assert_eq!((rows("reads"), rows("writes")), (2, 2), "{name}: {said}");
+        for record in &read.records {
+            let trial = record.trial.as_ref().unwrap();
+            assert_eq!(record.outcome.status, Status::Ok, "{name}: {trial:?}");
+            assert_eq!(record.hosts.len(), 4, "{name}");
+            assert_eq!(record.group.as_ref().unwrap().size, 4, "{name}");
+            let mut of_workers = record.workers.iter().map(|worker| worker.operations);
+            assert!(of_workers.all(|count| count > 0), "{name}: {trial:?}");
+        }
+        let once = "every row is measured by 4 ranks on 1 host";
+        assert_eq!(said.matches(once).count(), 1, "{name}: {said}");
+        assert!(dir.path().join("r.html").exists(), "{name}");
+        assert_eq!(own_files(dir.path()), 0, "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
+    for launcher in launchers() {
+        let (dir, name) = (place_of_rows(), launcher.name);
+        let mut line = launcher.line(dir.path(), &PROFILE.replace("--passes 2", "--passes 500"));
+        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let ranks = wait_for("a row of four ranks", || {
+            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
+            (read.records.len() > 1).then(|| ranks_in(dir.path()))
+        });
+        signal(ranks[2], "STOP");
+        let running = Running {
+            child: child.unwrap(),
+            ranks,
+        };
+        let (code, said) = running.ended();
+        assert_eq!(code, Some(5), "{name}: {said}");
+        assert!(said.contains("rank 2"), "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        let whole = read
+            .records
+            .iter()
+            .filter(|r| r.outcome.status == Status::Ok);
+        assert!(whole.count() > 0, "{name}");
+        assert_eq!(own_files(dir.path()), 0, "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}

@@ -11,7 +11,7 @@ use super::timetable::{last_pass_ns, slot_times};
 use super::{
     ProfileError, ProfileRequest, RowsLeftOut, end_after, leave_out, make_file, rows, told,
 };
-use crate::{Experiment, Row, Task, drawn_seed};
+use crate::{Experiment, Generator, Row, Task, drawn_seed};
 use host::{Context, Watch};
 use lab::usual_lead_in_ns;
 use record::{PlanFacts, PlannedArm, Stopping};
@@ -79,6 +79,7 @@ impl Prepared {
 pub fn prepare(
     request: &ProfileRequest,
     arms: &[ProfileArm],
+    generator: &mut dyn Generator,
     context: &Context,
     watch: &mut dyn Watch,
 ) -> Result<Prepared, ProfileError> {
@@ -114,7 +115,7 @@ pub fn prepare(
     }
     let mut left_out = Vec::new();
     let mut rows = sites.suitable(rows, bytes, cached, context, &mut left_out);
-    let around = rehearse(&mut rows, &mut left_out, context, watch)?;
+    let around = rehearse(&mut rows, &mut left_out, generator, context, watch)?;
     if rows.is_empty() {
         let why = told::no_row(&left_out, &sites.requests);
         return Err(ProfileError::Unsuitable(why));

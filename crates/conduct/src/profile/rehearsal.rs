@@ -2,10 +2,10 @@
 
 use super::prepared::ProfileRow;
 use super::{ProfileError, RowsLeftOut, leave_out};
-use crate::{Task, drain};
+use crate::{Generator, Task, drain};
 use host::{Context, Event, NoWatch, Watch};
 use record::{Record, Status};
-use run::{RunError, execute};
+use run::RunError;
 use std::fs::File;
 use sys::Clock;
 use units::Nanos;
@@ -25,6 +25,7 @@ const NOT_HERE: [&str; 2] = ["(os error 22)", "(os error 95)"];
 pub(super) fn rehearse(
     rows: &mut Vec<ProfileRow>,
     left_out: &mut Vec<RowsLeftOut>,
+    generator: &mut dyn Generator,
     context: &Context,
     watch: &mut dyn Watch,
 ) -> Result<Vec<u64>, ProfileError> {
@@ -43,7 +44,7 @@ pub(super) fn rehearse(
                 name: row.name.clone(),
                 workload: workload.clone(),
             };
-            costs.push(cost(&phase, context)?);
+            costs.push(cost(&phase, generator, context)?);
         }
         match costs.into_iter().collect::<Result<Vec<u64>, String>>() {
             Ok(of_row) => {
@@ -58,7 +59,11 @@ pub(super) fn rehearse(
 }
 
 /// What a slot of a row costs besides its own time, or why the row does not work here.
-fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileError> {
+fn cost(
+    row: &Phase,
+    generator: &mut dyn Generator,
+    context: &Context,
+) -> Result<Result<u64, String>, ProfileError> {
     let mut moment = row.clone();
     let own_ns = shorten(&mut moment.workload);
     if moment.workload.cache == Cache::Warm {
@@ -69,7 +74,7 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
         }
     }
     let begin = context.clock.now();
-    let record = match execute(&moment, context, &mut NoWatch) {
+    let record = match generator.measure(&moment, context, &mut NoWatch) {
         Ok(record) => record,
         Err(
             error @ (RunError::Unsuitable(_)

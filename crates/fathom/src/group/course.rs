@@ -10,6 +10,7 @@ use crate::output::Output;
 use crate::profile::Io500Together;
 use anyhow::Result;
 use conduct::profile::Io500Step;
+use group::Word;
 use host::PeerFault;
 use record::{GroupAccount, Record};
 use run::RunError;
@@ -60,20 +61,25 @@ pub(super) struct GroupTerms {
 
 /// What the root says before each work.
 #[derive(Debug, PartialEq)]
-enum StepWord {
-    Work(Box<Phase>),
+pub(super) enum StepWord {
+    Work {
+        phase: Box<Phase>,
+        /// Length of one interval of its series.
+        interval_ns: u64,
+    },
     /// With the exit code of all ranks.
     Over(i32),
 }
 
 impl StepWord {
-    fn say(&self) -> Value {
+    pub(super) fn say(&self) -> Value {
         match self {
-            Self::Work(phase) => {
+            Self::Work { phase, interval_ns } => {
                 let options = settings::shown(&phase.workload).into_iter();
                 let targets = phase.workload.targets.iter();
                 json!({
                     "name": phase.name,
+                    "interval_ns": interval_ns,
                     "targets": targets.collect::<Vec<&PathBuf>>(),
                     "options": options.collect::<BTreeMap<&str, String>>(),
                 })
@@ -95,10 +101,11 @@ impl StepWord {
         let targets = word.get("targets")?.as_array()?.iter();
         let targets = targets.map(|target| Some(PathBuf::from(target.as_str()?)));
         workload.targets = targets.collect::<Option<Vec<PathBuf>>>()?;
-        Some(Self::Work(Box::new(Phase {
-            name: word.get("name")?.as_str()?.to_owned(),
-            workload,
-        })))
+        let name = word.get("name")?.as_str()?.to_owned();
+        Some(Self::Work {
+            phase: Box::new(Phase { name, workload }),
+            interval_ns: word.get("interval_ns")?.as_u64()?,
+        })
     }
 }
 
@@ -109,7 +116,7 @@ impl RankGroup<'_> {
         let outcome = loop {
             number += 1;
             let phase = match self.next_step(course, terms) {
-                Ok(StepWord::Work(phase)) => phase,
+                Ok(StepWord::Work { phase, .. }) => phase,
                 Ok(StepWord::Over(code)) => break Ok(code),
                 Err(fault) => break Err(fault),
             };
@@ -138,7 +145,7 @@ impl RankGroup<'_> {
         course: &mut Io500Together,
         terms: &GroupTerms,
     ) -> Result<StepWord, PeerFault> {
-        let answer = self.connection.round(b"{}".to_vec(), |words| {
+        self.hear(|words| {
             if words.iter().any(Option::is_none) {
                 return fault_word(&self.connection.loss()).to_string().into_bytes();
             }
@@ -146,7 +153,11 @@ impl RankGroup<'_> {
                 match self.decided_step(course, terms) {
                     Ok(Some(step)) if step.is_alone => self.alone(&step, course, terms),
                     Ok(Some(Io500Step { mut stage, .. })) => match stage.0.pop() {
-                        Some(phase) => break StepWord::Work(Box::new(phase)).say(),
+                        Some(phase) => {
+                            let interval_ns = self.context.interval_ns;
+                            let phase = Box::new(phase);
+                            break StepWord::Work { phase, interval_ns }.say();
+                        }
                         None => break StepWord::Over(course.close()).say(),
                     },
                     Ok(None) => break StepWord::Over(course.close()).say(),
@@ -161,7 +172,15 @@ impl RankGroup<'_> {
                 }
             };
             word.to_string().into_bytes()
-        })?;
+        })
+    }
+
+    /// What the root says next; the root itself decides it.
+    pub(super) fn hear(
+        &self,
+        decide: impl FnOnce(Vec<Option<Word>>) -> Vec<u8>,
+    ) -> Result<StepWord, PeerFault> {
+        let answer = self.connection.round(b"{}".to_vec(), decide)?;
         if let Some(fault) = fault_of(&answer) {
             return Err(fault);
         }
@@ -217,7 +236,10 @@ mod tests {
         }
         let name = "find".to_owned();
         for word in [
-            StepWord::Work(Box::new(Phase { name, workload })),
+            StepWord::Work {
+                phase: Box::new(Phase { name, workload }),
+                interval_ns: 7,
+            },
             StepWord::Over(5),
         ] {
             let said = word.say().to_string();

@@ -10,7 +10,7 @@ use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::keeper::{self, SnapshotFile};
 use crate::live::{Live, ended, records as records_of};
-use crate::profile::Io500Together;
+use crate::profile::{Io500Together, ProfileTogether};
 use crate::run::{is_over, of_job};
 use crate::tell::say;
 use crate::{context, target};
@@ -41,13 +41,19 @@ pub(crate) struct GroupAsked {
     pub(crate) works: Vec<GroupWork>,
     pub(crate) output: Box<dyn GroupOutput>,
     /// What the root decides step by step; `works` is then what ranks agree about.
-    pub(crate) course: Option<Box<Io500Together>>,
+    pub(crate) course: Option<GroupCourse>,
     /// What else a fio job says.
     pub(crate) job: Option<FioJobs>,
     /// Or why there are none of these, which the root says for all.
     pub(crate) thresholds: Result<Vec<Threshold>>,
     /// The rates at which the one load is done, one after another.
     pub(crate) search: Option<LimitSearch>,
+}
+
+/// What the root decides step by step.
+pub(crate) enum GroupCourse {
+    Io500(Box<Io500Together>),
+    Profile(Box<ProfileTogether>),
 }
 
 /// Does what was asked on all ranks; the exit code is the same on all of them.
@@ -98,6 +104,14 @@ pub(super) struct RankGroup<'a> {
     thresholds: Vec<Threshold>,
 }
 
+/// How one of several works is done.
+pub(super) struct WorkAsked {
+    /// Counted by all ranks alike.
+    pub(super) number: u64,
+    /// Length of one interval of its series.
+    pub(super) interval_ns: u64,
+}
+
 /// What came of a work: its record at the root, and whether the next may begin.
 pub(super) struct WorkEnd {
     pub(super) record: Option<Record>,
@@ -142,8 +156,10 @@ impl RankGroup<'_> {
             live,
             targets,
         };
-        if let Some(mut course) = self.asked.course.take() {
-            return self.steps(&mut course, &terms);
+        match self.asked.course.take() {
+            Some(GroupCourse::Io500(mut course)) => return self.steps(&mut course, &terms),
+            Some(GroupCourse::Profile(profile)) => return self.rows(&profile, &terms),
+            None => {}
         }
         let mut records = Vec::new();
         let mut code = 0;
@@ -186,18 +202,37 @@ impl RankGroup<'_> {
         terms: &GroupTerms,
         place: &mut dyn FnMut(&mut Record),
     ) -> Result<WorkEnd> {
-        let work = work.share(self.rank()?)?;
-        self.connection.seen().forget_snapshots();
-        let trial = self.trial();
-        let fresh_run = split_mix(terms.drawn.wrapping_add(number));
-        let (context, live) = (self.start(&terms.group, fresh_run), &terms.live);
-        live.begin_plain(work.view(&context));
-        let part = self.measure(&work, context, &trial, live, &terms.targets)?;
+        let asked = WorkAsked {
+            number,
+            interval_ns: self.context.interval_ns,
+        };
         let mut keep = |record: &mut Record| {
             place(record);
             self.asked.output.save(record)
         };
-        self.join(&part, &trial, work.name(), live, &mut keep)
+        self.work_as(work, &asked, terms, &terms.live, &mut keep)
+    }
+
+    /// The same, shown by `live`, where somebody else keeps the records.
+    pub(super) fn work_as(
+        &self,
+        work: &GroupWork,
+        asked: &WorkAsked,
+        terms: &GroupTerms,
+        live: &Live,
+        keep: &mut dyn FnMut(&mut Record) -> Result<()>,
+    ) -> Result<WorkEnd> {
+        let work = work.share(self.rank()?)?;
+        self.connection.seen().forget_snapshots();
+        let trial = self.trial();
+        let fresh_run = split_mix(terms.drawn.wrapping_add(asked.number));
+        let context = Context {
+            interval_ns: asked.interval_ns,
+            ..self.start(&terms.group, fresh_run)
+        };
+        live.begin_plain(work.view(&context));
+        let part = self.measure(&work, context, &trial, live, &terms.targets)?;
+        self.join(&part, &trial, work.name(), live, keep)
     }
 
     /// A trial of which there is no record yet.

@@ -1,6 +1,6 @@
 //! `fathom profile --io500-like`: the phases of IO500, on one host or on ranks.
 
-use super::results::Results;
+use super::results::{INTERVAL_NS, Results};
 use crate::context;
 use crate::exit::Usage;
 use crate::group;
@@ -41,7 +41,6 @@ const OF_ROWS: [&str; 7] = [
 ];
 /// What a plan from a file says already.
 const OF_PLAN: [&str; 4] = ["stonewall", "threads", "files", "size"];
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// The arguments of such a run, and of its ranks.
 pub(super) fn arguments(command: Command) -> Command {

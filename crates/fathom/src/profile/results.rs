@@ -3,6 +3,7 @@
 use super::check_ending;
 use crate::card::CardFiles;
 use crate::check;
+use crate::group::GroupOutput;
 use crate::written::{self, RECORDS, RecordFile, STUDY};
 use analyze::StudyOptions;
 use anyhow::Result;
@@ -11,6 +12,10 @@ use lab::Kept;
 use record::Record;
 use run::safety::{OutputFile, check_apart};
 use std::path::PathBuf;
+use std::rc::Rc;
+
+/// Of a series, where nothing says another.
+pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// By default what was measured goes nowhere.
 #[derive(Default)]
@@ -59,5 +64,23 @@ impl Results {
         };
         let page = check::page(records, &StudyOptions::default(), file.path())?;
         written::write(file, &page)
+    }
+}
+
+impl GroupOutput for Rc<Results> {
+    fn interval_ns(&self) -> u64 {
+        INTERVAL_NS
+    }
+
+    fn check_writable(&mut self, _targets: &[PathBuf]) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self, record: &Record) -> Result<()> {
+        self.keep(Kept::Record(record))
+    }
+
+    fn finish(&self, _records: &[Record], _after: &str) -> Result<()> {
+        Ok(())
     }
 }

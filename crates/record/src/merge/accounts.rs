@@ -105,15 +105,15 @@ impl Span {
         let for_others = self.for_other_kinds().min(other.for_other_kinds());
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.max(other.end_ns);
-        self.elapsed_ns = self.from_first_to_last().saturating_sub(for_others);
+        self.elapsed_ns = self.first_to_last().saturating_sub(for_others);
     }
 
-    fn from_first_to_last(&self) -> u64 {
+    fn first_to_last(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
     fn for_other_kinds(&self) -> u64 {
-        self.from_first_to_last().saturating_sub(self.elapsed_ns)
+        self.first_to_last().saturating_sub(self.elapsed_ns)
     }
 }
 

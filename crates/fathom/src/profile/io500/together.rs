@@ -1,8 +1,8 @@
 //! The same on ranks: the root has the course and the results, and does what one does alone.
 
-use super::{Asked, INTERVAL_NS, Results, Told, finish, measured};
+use super::{Asked, Results, Told, finish, measured};
 use crate::exit::Usage;
-use crate::group::{self, GroupAsked, GroupOutput, GroupWork, Launch};
+use crate::group::{self, GroupAsked, GroupCourse, GroupWork, Launch};
 use crate::live::Live;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -10,7 +10,6 @@ use conduct::profile::{Io500Course, Io500Group, Io500Step};
 use host::Context;
 use lab::Kept;
 use record::{Record, TargetReach};
-use std::path::PathBuf;
 use std::rc::Rc;
 use sys::Clock as _;
 use units::Nanos;
@@ -57,31 +56,13 @@ pub(super) fn run(matches: &ArgMatches, launch: &Launch, asked: Asked) -> Result
     };
     let asked = GroupAsked {
         works: vec![GroupWork::Stage(Stage(vec![phase]))],
-        course: Some(Box::new(course)),
+        course: Some(GroupCourse::Io500(Box::new(course))),
         output: Box::new(results),
         search: None,
         job: None,
         thresholds: Ok(Vec::new()),
     };
     group::run(matches, launch, asked)
-}
-
-impl GroupOutput for Rc<Results> {
-    fn interval_ns(&self) -> u64 {
-        INTERVAL_NS
-    }
-
-    fn check_writable(&mut self, _targets: &[PathBuf]) -> Result<()> {
-        Ok(())
-    }
-
-    fn save(&self, record: &Record) -> Result<()> {
-        self.keep(Kept::Record(record))
-    }
-
-    fn finish(&self, _records: &[Record], _after: &str) -> Result<()> {
-        Ok(())
-    }
 }
 
 impl Io500Together {

@@ -1,0 +1,102 @@
+//! The rows of a profile on ranks: the root has the profile, makes the file and writes the results, and
+//! every row is measured by all of them.
+
+use super::results::Results;
+use super::{Wanted, concluded, request};
+use crate::exit::Usage;
+use crate::group::{self, GroupAsked, GroupCourse, GroupWork, Launch};
+use crate::live::Live;
+use anyhow::Result;
+use clap::ArgMatches;
+use conduct::Generator;
+use conduct::profile::ProfileRequest;
+use host::Context;
+use record::TargetReach;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use workload::{Phase, Stage, Workload};
+
+/// A profile of ranks, of which only the root has more than its command line.
+pub(crate) struct ProfileTogether {
+    request: ProfileRequest,
+    results: Rc<Results>,
+}
+
+/// Runs it on all ranks that a launcher started.
+pub(super) fn run(matches: &ArgMatches, launch: &Launch) -> Result<i32> {
+    let request = request(matches)?;
+    let results = Rc::new(if launch.is_root() {
+        Results::new(matches, std::slice::from_ref(&request.path))?
+    } else {
+        Results::default()
+    });
+    // Ranks agree about the directory in which the file will lie, or about the file.
+    let workload = Workload {
+        targets: vec![request.path.clone()],
+        ..Workload::default()
+    };
+    let phase = Phase {
+        name: "profile".into(),
+        workload,
+    };
+    let asked = GroupAsked {
+        works: vec![GroupWork::Stage(Stage(vec![phase]))],
+        output: Box::new(Rc::clone(&results)),
+        course: Some(GroupCourse::Profile(Box::new(ProfileTogether {
+            request,
+            results,
+        }))),
+        search: None,
+        job: None,
+        thresholds: Ok(Vec::new()),
+    };
+    group::run(matches, launch, asked)
+}
+
+impl ProfileTogether {
+    /// Refuses targets of which each host has its own.
+    ///
+    /// # Errors
+    /// This is one.
+    pub(crate) fn check_reach(&self, reach: Option<TargetReach>) -> Result<()> {
+        if reach == Some(TargetReach::Shared) {
+            return Ok(());
+        }
+        Err(Usage(format!(
+            "{} is another one on each host, and the rows of a profile are measured on one that all of them see: give such a directory, or profile each host by itself and compare",
+            self.request.path.display()
+        ))
+        .into())
+    }
+
+    /// The root's profile, in which ranks on these hosts measure.
+    ///
+    /// # Errors
+    /// Nothing was measured, or a result cannot be written.
+    pub(crate) fn run(
+        &self,
+        matches: &ArgMatches,
+        hosts: &[String],
+        generator: &mut dyn Generator,
+        context: &Context,
+        live: &Live,
+    ) -> Result<i32> {
+        let different: BTreeSet<&String> = hosts.iter().collect();
+        let note = format!(
+            "every row is measured by {} ranks on {} {} at once; rates are of all of them, and only the first waits until what was written is on the device",
+            hosts.len(),
+            different.len(),
+            if different.len() == 1 {
+                "host"
+            } else {
+                "hosts"
+            },
+        );
+        let wanted = Wanted {
+            request: &self.request,
+            results: &self.results,
+            notes: vec![note],
+        };
+        concluded(matches, wanted, generator, context, live)
+    }
+}
