@@ -1,7 +1,7 @@
 //! A plan with what carries it out.
 
 use crate::ready::{Ready, ready};
-use crate::{Conductor, Generator, Task, ThisProcess};
+use crate::{Alone, Conductor, Generator, Task};
 use host::{Context, Watch};
 use lab::{Ended, KeepError, Kept, LabError};
 use record::{PlanFacts, PlannedRow, Record};
@@ -79,7 +79,7 @@ impl Experiment {
         keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
         decided: &mut dyn FnMut(&[Record]) -> bool,
     ) -> Result<Ended, LabError> {
-        self.run_by(&mut ThisProcess, context, watch, keep, decided)
+        self.run_by(&mut Alone, context, watch, keep, decided)
     }
 
     /// The same with somebody else to measure runs.

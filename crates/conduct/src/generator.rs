@@ -26,9 +26,9 @@ pub trait Generator {
 
 /// The process that asks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ThisProcess;
+pub struct Alone;
 
-impl Generator for ThisProcess {
+impl Generator for Alone {
     fn measure(
         &mut self,
         phase: &Phase,

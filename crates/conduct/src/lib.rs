@@ -35,7 +35,7 @@ mod works;
 pub use command::CommandTask;
 pub use conductor::Conductor;
 pub use experiment::{Experiment, Row, drawn_seed};
-pub use generator::{Generator, ThisProcess};
+pub use generator::{Alone, Generator};
 pub use gives::{Giver, check_given};
 pub use lock::{LostSlot, StoreLock, place_of};
 pub use plan_experiment::{Places, PlanExperiment};

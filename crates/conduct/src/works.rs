@@ -1,6 +1,6 @@
 //! The tasks of slots, done.
 
-use crate::{Generator, LoadTask, Task, ThisProcess, command};
+use crate::{Alone, Generator, LoadTask, Task, command};
 use host::{Context, Watch};
 use lab::{Turn, Unstarted, Work};
 use object::{LoadError, Setup};
@@ -109,7 +109,7 @@ impl<'a> Works<'a> {
         };
         let measured = match &mut self.generator {
             Some(generator) => generator.measure(&phase, context, watch),
-            None => ThisProcess.measure(&phase, context, watch),
+            None => Alone.measure(&phase, context, watch),
         };
         measured.map_err(|error: RunError| Unstarted {
             record: Box::new(run::unstarted(&phase, context, &error)),

@@ -20,7 +20,7 @@ use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
-use conduct::{Generator, ThisProcess};
+use conduct::{Alone, Generator};
 use host::Context;
 use lab::{Kept, WhyEnded};
 use report::{ProfileAccount, ProfileEnd, TextLayout, profile_text};
@@ -135,7 +135,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         results: &results,
         notes: Vec::new(),
     };
-    concluded(matches, wanted, &mut ThisProcess, &context, &live)
+    concluded(matches, wanted, &mut Alone, &context, &live)
 }
 
 /// What a profile is to be of, and where what comes of it goes.

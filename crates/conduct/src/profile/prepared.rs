@@ -1,9 +1,8 @@
 //! A profile made ready: the targets filled, the rows chosen that work on all of them, and the
 //! plan.
 //!
-//! One target is the profile that `fathom profile` measures; of several each row is one block of
-//! all, so that they can be compared. Rows are of the same size on all targets, and one that any of
-//! them refuses is left out for all.
+//! Of several targets each row is one block of all, so that they can be compared. Rows are of the
+//! same size on all targets, and one that any of them refuses is left out for all.
 
 use super::ground::{Ground, cached_bytes, most_bytes};
 use super::rehearsal::rehearse;

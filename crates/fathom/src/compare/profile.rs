@@ -14,7 +14,7 @@ use analyze::Question;
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use conduct::ThisProcess;
+use conduct::Alone;
 use conduct::profile::{Effort, Prepared, ProfileArm, ProfileRequest, prepare};
 use record::{PlannedArm, Role};
 use run::safety::OutputFile;
@@ -45,13 +45,7 @@ pub(super) fn run(
     }
     let context = context::context(1_000_000_000)?;
     let live = Live::open(matches, &names.join(" | "))?;
-    let made = prepare(
-        &request,
-        &arms,
-        &mut ThisProcess,
-        &context,
-        &mut live.clone(),
-    );
+    let made = prepare(&request, &arms, &mut Alone, &context, &mut live.clone());
     let mut prepared = made.map_err(crate::profile::told)?;
     tell_ground(&prepared);
     question.factors = expected(

@@ -8,7 +8,6 @@ use super::keeping::GroupKeeper;
 use super::launched::Launch;
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
-use crate::keeper::{self, SnapshotFile};
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::{Io500Together, ProfileTogether};
 use crate::run::{is_over, of_job};
@@ -23,17 +22,13 @@ use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
-use sys::{Clock as _, MachineClock};
 use units::random::split_mix;
 use workload::Rank;
 use workload::fio::FioJobs;
 
 /// A rank says so often what it has measured.
 const SNAPSHOT_NS: u64 = 1_000_000_000;
-/// Whoever keeps what all have measured looks so often whether it is time.
-const KEEPER_LOOK_NS: u64 = 20_000_000;
 
 /// What a command asks of a group.
 pub(crate) struct GroupAsked {
@@ -385,46 +380,5 @@ impl RankGroup<'_> {
         }
         live.keep(Kept::Record(&record));
         record
-    }
-
-    /// The root keeps what all have measured so far.
-    fn keeper(
-        &self,
-        trial: &Arc<GroupTrial>,
-        clock: MachineClock,
-        targets: &[PathBuf],
-    ) -> Result<Option<GroupKeeper>> {
-        if !keeper::is_of(self.matches) {
-            return Ok(None);
-        }
-        let every_ns = keeper::every_ns(self.matches)?;
-        let file = SnapshotFile::of(self.matches, targets).filter(|_| self.connection.is_root());
-        let Some(mut file) = file else {
-            return Ok(None);
-        };
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (over, trial) = (Arc::clone(&is_over), Arc::clone(trial));
-        let thread = std::thread::Builder::new().name("fathom-keeper".into());
-        let thread = thread.spawn(move || {
-            let began = clock.now();
-            let (mut next, mut was_urgent) = (began, false);
-            while !over.load(Relaxed) {
-                let now = clock.now();
-                let is_urgent = !was_urgent
-                    && (sys::caught_signal().is_some()
-                        || !trial.connection.seen().lost().is_empty());
-                if (now >= next || is_urgent)
-                    && let Some(record) = trial.so_far(now - began)
-                {
-                    if !file.keep(&record) {
-                        return;
-                    }
-                    was_urgent |= is_urgent;
-                    next = now.saturating_add(every_ns);
-                }
-                clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
-            }
-        })?;
-        Ok(Some(GroupKeeper { is_over, thread }))
     }
 }
