@@ -161,7 +161,7 @@ fn a_stonewall_ends_what_is_written_and_what_follows_takes_what_was_reached() {
         "--size",
         "64M",
         "--stonewall",
-        "20ms",
+        "300ms",
         "-o",
         "r.jsonl",
     ];
