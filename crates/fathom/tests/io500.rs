@@ -159,9 +159,11 @@ fn a_stonewall_ends_what_is_written_and_what_follows_takes_what_was_reached() {
         "--threads",
         "2",
         "--size",
-        "64M",
+        "2G",
         "--stonewall",
-        "300ms",
+        "150ms",
+        "--files",
+        "40000",
         "-o",
         "r.jsonl",
     ];

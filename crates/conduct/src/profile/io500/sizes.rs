@@ -68,7 +68,13 @@ pub fn io500_sizes(
             let all = each.saturating_mul(workers);
             if all.saturating_mul(SMALL_FILE) > budget {
                 let bytes = all.saturating_mul(SMALL_FILE);
-                return Err(too_much("for small files", bytes, "--files"));
+                return Err(match asked.size {
+                    Some(size) if bytes <= free => ProfileError::Unsuitable(format!(
+                        "for small files {} would be written, more than the --size of {size} for everything; give a larger --size, or fewer --files",
+                        Bytes(bytes)
+                    )),
+                    Some(_) | None => too_much("for small files", bytes, "--files"),
+                });
             }
             all
         }
@@ -206,6 +212,14 @@ mod tests {
         assert_eq!(
             refused(&|asked| asked.size = Some(Bytes(4 * GIB)), GIB),
             "up to 4 GiB would be written, and 1 GiB are free; free space, or give a smaller --size"
+        );
+        let beyond = refused(
+            &|asked| (asked.size, asked.files) = (Some(Bytes(64 << 20)), Some(10_000)),
+            GIB,
+        );
+        assert!(
+            beyond.contains("156 MiB would be written, more than the --size of 64 MiB"),
+            "{beyond}"
         );
         let many = refused(&|asked| asked.files = Some(1 << 20), GIB);
         assert!(
