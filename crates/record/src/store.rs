@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use units::visible_json;
 
 /// A file of records that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,9 +86,8 @@ impl Store {
     /// # Errors
     /// The disk refuses; earlier records are untouched.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(&StoredRecord::of(record, self.typing))?;
-        line.push(b'\n');
-        self.write_line(&line).map_err(|source| StoreError::Io {
+        let line = serde_json::to_string(&StoredRecord::of(record, self.typing))?;
+        self.write_line(line).map_err(|source| StoreError::Io {
             path: self.path.clone(),
             source,
         })
@@ -98,15 +98,17 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn append_plan(&mut self, plan: &PlanLine) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(plan)?;
-        line.push(b'\n');
-        self.write_line(&line).map_err(|source| StoreError::Io {
-            path: self.path.clone(),
-            source,
-        })
+        self.write_line(serde_json::to_string(plan)?)
+            .map_err(|source| StoreError::Io {
+                path: self.path.clone(),
+                source,
+            })
     }
 
-    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+    /// No name in it steers the terminal of whoever looks at the file.
+    fn write_line(&mut self, line: String) -> io::Result<()> {
+        let line = visible_json(line) + "\n";
+        let line = line.as_bytes();
         if !self.file.metadata()?.is_file() {
             return self.file.write_all(line);
         }

@@ -50,26 +50,10 @@ pub fn without_commands(text: &str) -> String {
 
 /// JSON of the same data in which no text is a command: `##` stands within texts alone, where it has
 /// an escape, and no line begins with `::`, as a text begins with a quotation mark and has no line
-/// breaks. Neither is one a terminal's command, or turns the direction of what stands beside it: the
-/// writer of JSON escapes the control characters below a space and no others.
+/// breaks. Neither is one a terminal's command, or turns the direction of what stands beside it.
 #[must_use]
 pub fn json_without_commands(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\n' => out.push(c),
-            c if units::disturbs(c) => {
-                let mut halves = [0; 2];
-                out.extend(
-                    c.encode_utf16(&mut halves)
-                        .iter()
-                        .map(|half| format!("\\u{half:04x}")),
-                );
-            }
-            c => out.push(c),
-        }
-    }
-    out.replace("##", "\\u0023\\u0023")
+    units::visible_json(json.to_owned()).replace("##", "\\u0023\\u0023")
 }
 
 fn escaped(text: &str) -> String {

@@ -66,5 +66,5 @@ pub use nanos::Nanos;
 pub use nearest::nearest;
 pub use percent::Percent;
 pub use rate::{ByteRate, Rate, format_count};
-pub use shown::{disturbs, on_one_line, visible};
+pub use shown::{disturbs, on_one_line, visible, visible_json};
 pub use unit::ValueUnit;

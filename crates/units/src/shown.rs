@@ -25,6 +25,28 @@ pub fn on_one_line(text: &str) -> String {
     visible(text).replace('\n', " ")
 }
 
+/// JSON of the same data in which nothing [`disturbs`] but line breaks: the writer of JSON escapes
+/// the control characters below a space and no others. Outside of texts JSON has only ASCII, so
+/// that whatever disturbs stands in one, where it has an escape.
+#[must_use]
+pub fn visible_json(json: String) -> String {
+    let is_to_escape = |c: char| c != '\n' && disturbs(c);
+    if !json.contains(is_to_escape) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_to_escape(c) {
+            let mut halves = [0; 2];
+            let halves = c.encode_utf16(&mut halves);
+            out.extend(halves.iter().map(|half| format!("\\u{half:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +59,14 @@ mod tests {
             "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}b\u{fffd}c\u{fffd}\nשלום é \u{1f600}"
         );
         assert_eq!(on_one_line("a\n# b"), "a # b");
+    }
+
+    #[test]
+    fn json_escapes_what_disturbs_and_nothing_else() {
+        let json = "{\"a\u{9b}2J\":\"\u{7f}\u{202e}\\u001b é \u{1f600}\"}\n[]";
+        assert_eq!(
+            visible_json(json.to_owned()),
+            "{\"a\\u009b2J\":\"\\u007f\\u202e\\u001b é \u{1f600}\"}\n[]"
+        );
     }
 }
