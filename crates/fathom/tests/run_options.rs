@@ -996,7 +996,8 @@ fn sweep(heading: Heading) {
             continue;
         };
         println!("--{key}");
-        let Some(record) = trace(&Place::new()) else {
+        let place = Place::new();
+        let Some(record) = trace(&place) else {
             continue;
         };
         let asked = record.asked.get(*key);
@@ -1005,7 +1006,25 @@ fn sweep(heading: Heading) {
             "--{key} was not given: {asked:?}"
         );
         assert_eq!(record.effective.get(*key), asked, "--{key} in the record");
+        assert_planned(&place, key, asked.map_or("", String::as_str));
     }
+}
+
+/// Dry runs of the commands that had the option show it, one of them as the run had it, which is not
+/// as it is without the option.
+fn assert_planned(place: &Place, key: &str, asked: &str) {
+    let line = format!("  {key} = {asked}");
+    let mut plans = Vec::new();
+    for command in place.commands_with(key) {
+        let plan = place.iopulse(&format!("{command} --dry-run")).succeeded();
+        assert!(plan.record.is_none(), "{}", plan.text());
+        plans.push(plan.said);
+    }
+    let shows_it = |plan: &String| plan.lines().any(|said| said == line);
+    assert!(
+        plans.iter().any(shows_it),
+        "{line:?} is not planned: {plans:?}"
+    );
 }
 
 #[test]

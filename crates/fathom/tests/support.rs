@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
 use record::{Operations, Record};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +14,7 @@ use std::process::Command;
 pub(crate) struct Place {
     dir: tempfile::TempDir,
     runs: Cell<u32>,
+    commands: RefCell<Vec<String>>,
 }
 
 /// How a command ended.
@@ -35,6 +36,7 @@ impl Place {
         Self {
             dir,
             runs: Cell::new(0),
+            commands: RefCell::default(),
         }
     }
 
@@ -76,6 +78,7 @@ impl Place {
 
     fn run(&self, mut program: Command, command: &str) -> Ran {
         self.runs.set(self.runs.get() + 1);
+        self.commands.borrow_mut().push(command.to_owned());
         let file = self.path(&format!("record-{}.json", self.runs.get()));
         let output = program
             .args(command.split_whitespace())
@@ -95,6 +98,14 @@ impl Place {
             complained: String::from_utf8_lossy(&output.stderr).into_owned(),
             record: fs::read_to_string(&file).ok().map(read),
         }
+    }
+
+    /// The commands here that had this option.
+    pub(crate) fn commands_with(&self, key: &str) -> Vec<String> {
+        let option = format!("--{key}");
+        let commands = self.commands.borrow();
+        let has_it = |command: &&String| command.split_whitespace().any(|word| word == option);
+        commands.iter().filter(has_it).cloned().collect()
     }
 
     /// The record of a command that must end well.
