@@ -111,6 +111,43 @@ fn every_line_of_a_report_fits_the_terminal_and_its_words_are_whole() {
     }
 }
 
+/// The plan of an experiment of which each arm is told by a hash.
+const PLAN: &str = r#"
+question = "Does an argument of sh cost time?"
+metric = "time"
+passes = [4, 8]
+[workload]
+command = "sh -c {what}"
+[[arm]]
+name = "none"
+set = { what = "exit" }
+[[arm]]
+name = "zero"
+set = { what = "exit" }
+"#;
+
+#[test]
+fn a_hash_fits_the_terminal_and_is_whole_in_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("plan.toml");
+    std::fs::write(&file, PLAN).unwrap();
+    let plan = ["lab", "plan", file.to_str().unwrap()];
+    let is_digit = |c: char| c.is_ascii_hexdigit();
+    let digits_of = |text: &str| {
+        let (_, hash) = text.split_once("sha256:").expect("the arm has a hash");
+        hash.chars().take_while(|c| is_digit(*c)).count()
+    };
+    assert_eq!(digits_of(&in_a_pipe(&plan, &[])), 64);
+    for columns in WIDTHS {
+        let shown = bare(&on_a_terminal(columns, &plan, &[]));
+        assert_eq!(digits_of(&shown), 12, "{shown}");
+        let directory = directory.path().display().to_string();
+        for line in shown.lines().filter(|line| !line.contains(&directory)) {
+            assert!(line.chars().count() <= columns.into(), "{columns}: {line}");
+        }
+    }
+}
+
 /// A word as it stands in a heading, where names follow each other behind commas.
 fn bare_word(word: &str) -> &str {
     word.trim_end_matches(',')

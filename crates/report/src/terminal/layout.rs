@@ -32,11 +32,14 @@ impl TextLayout {
 }
 
 /// Text of which other hands have written parts, for a terminal: lines that are longer than it is
-/// wide break between words, below their own margin.
+/// wide break between words, below their own margin, and hashes are told by their first digits,
+/// because they have no words and are wider than some terminals. Whoever computes on them has them
+/// whole in records, and where the text goes into a pipe or a file.
 #[must_use]
 pub fn broken(text: &str, columns: usize) -> String {
     let mut page = super::Page::of_width(columns);
     for line in text.lines() {
+        let line = &with_short_hashes(line);
         let bare = line.trim_start();
         let margin = line.len() - bare.len();
         if width(line) <= columns {
@@ -48,6 +51,31 @@ pub fn broken(text: &str, columns: usize) -> String {
         }
     }
     page.finish()
+}
+
+/// The line with the first digits of each hash: of SHA-1, as of commits, or longer.
+fn with_short_hashes(line: &str) -> String {
+    const DIGITS_OF_A_HASH: usize = 40;
+    const TOLD: usize = 12;
+    let is_digit = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find(is_digit) {
+        let (before, digits) = rest.split_at(start);
+        let end = digits.find(|c| !is_digit(c)).unwrap_or(digits.len());
+        let (digits, after) = digits.split_at(end);
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let stands_alone = !is_part(before.chars().next_back()) && !is_part(after.chars().next());
+        out.push_str(before);
+        if digits.len() >= DIGITS_OF_A_HASH && stands_alone {
+            out.push_str(&digits[..TOLD]);
+            out.push('…');
+        } else {
+            out.push_str(digits);
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 /// The first column of a line that has one, with the gap behind it.
@@ -63,6 +91,23 @@ fn label(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hash_is_told_by_its_first_digits_and_other_words_are_whole() {
+        let hash = "0123456789abcdef".repeat(4);
+        let text = format!(
+            "sha256:{hash}, 5 bytes\n({})\nx{hash} {}",
+            &hash[..40],
+            &hash[..39]
+        );
+        assert_eq!(
+            broken(&text, 200),
+            format!(
+                "sha256:0123456789ab…, 5 bytes\n(0123456789ab…)\nx{hash} {}\n",
+                &hash[..39]
+            )
+        );
+    }
 
     #[test]
     fn a_finding_that_is_too_long_for_a_line_ends_at_a_word() {
