@@ -184,14 +184,18 @@ fn run(
     })
 }
 
-/// The file of a program, found as it will be started.
-pub(crate) fn program_at(program: &str, dir: &Path) -> Option<PathBuf> {
+/// The file of a program, found as it will be started: along `searched`, the path that its own
+/// environment has, else along ours.
+pub(crate) fn program_at(program: &str, dir: &Path, searched: Option<&str>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(dir.join(program));
     }
-    let all = std::env::var_os("PATH")?;
+    let all = match searched {
+        Some(own) => own.into(),
+        None => std::env::var_os("PATH")?,
+    };
     std::env::split_paths(&all)
-        .map(|at| at.join(program))
+        .map(|at| dir.join(at).join(program))
         .find(|at| at.is_file())
 }
 

@@ -11,10 +11,10 @@ use crate::command::SlotDirs;
 use crate::slots::{LoadReader, make_scratch};
 use crate::{Task, surroundings};
 use checked::{check_expects, check_limits, check_metric, commits, sample_works};
-use exchanged::KnownProgram;
+use exchanged::{KnownProgram, programs_of};
 use facts::{arms, facts, kind, metric};
 use host::Context;
-use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
+use lab::{Builtins, LabError, PlanCell, PlanFile, Turn};
 use programs::check_programs;
 use record::{PlanFacts, Quantity, Record, Role};
 use std::collections::BTreeMap;
@@ -187,39 +187,19 @@ impl PlanExperiment {
         if let Some(tree) = &made.tree {
             out.extend(locks_of(tree));
         }
-        out.extend(made.programs.iter().map(KnownProgram::stated));
+        out.extend(exchanged::stated(&made.programs, &self.file.rows));
         out
     }
 
     /// The programs that an arm of the file starts.
     fn programs(&self, index: usize) -> Vec<KnownProgram> {
-        let (cell, with) = (&self.file.cells[0][index], self.builtins_of(index));
-        let mut out = Vec::new();
-        if let Ok(Some(server)) = cell.server(&with) {
-            let is_made = server.prepare.is_some();
-            out.extend(KnownProgram::of(
-                "server",
-                &server.command,
-                &self.dir,
-                is_made,
-            ));
-        }
-        if let Ok(WorkSpec::Command(spec)) = cell.work(&with) {
-            let is_made = spec.prepare.is_some();
-            out.extend(KnownProgram::of(
-                "command",
-                &spec.command,
-                &self.dir,
-                is_made,
-            ));
-        }
-        out
+        let cells = self.file.cells.iter().map(|cells| &cells[index]);
+        programs_of(cells, &self.builtins_of(index), &self.dir)
     }
 
-    /// Errors: what the arm starts is not what it was when the plan was made.
-    pub(crate) fn check_unexchanged(&self, arm: usize) -> Result<(), String> {
-        let programs = &self.made[self.arms[arm]].programs;
-        programs.iter().try_for_each(KnownProgram::check)
+    /// Errors: what the arm starts in this row is not what it was when the plan was made.
+    pub(crate) fn check_unexchanged(&self, turn: Turn) -> Result<(), String> {
+        exchanged::check_unexchanged(&self.made[self.arms[turn.arm]].programs, turn.row)
     }
 
     fn builtins_of(&self, index: usize) -> Builtins {

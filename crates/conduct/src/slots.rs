@@ -99,7 +99,7 @@ impl<'a> SlotConductor<'a> {
         (self.hook)(SlotStep::Noted);
         self.edge = ClockEdge::now(self.context);
         self.drain.begin(&self.context.machine);
-        experiment.check_unexchanged(turn.arm)?;
+        experiment.check_unexchanged(turn)?;
         surroundings::prepare(&experiment.file.surroundings, self.context)?;
         let place = experiment.place(turn, self.context)?;
         (self.hook)(SlotStep::ScratchMade);
@@ -237,6 +237,7 @@ impl<'a> SlotConductor<'a> {
                 ));
             }
             self.last = open.task;
+            failures.extend(self.experiment.check_unexchanged(turn).err());
         }
         failures.extend(self.experiment.remove_scratch(turn));
         (self.hook)(SlotStep::Cleared);

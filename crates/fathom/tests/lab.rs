@@ -2,6 +2,8 @@
 
 #[path = "lab/builds.rs"]
 mod builds;
+#[path = "lab/exchanged.rs"]
+mod exchanged;
 #[path = "lab/failures.rs"]
 mod failures;
 #[path = "lab/refused.rs"]

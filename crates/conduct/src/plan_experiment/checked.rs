@@ -7,7 +7,7 @@ use crate::slots::LoadReader;
 use crate::spec_task::task;
 use crate::task::COMMAND;
 use crate::{Giver, Task, check_given, limits, stated};
-use lab::{Builtins, LabError, PlanFile, ReadyWhen, ValueSource, WorkSpec};
+use lab::{BuildSpec, Builtins, LabError, PlanFile, ReadyWhen, ValueSource, WorkSpec};
 use record::{PlanFacts, Quantity};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,6 +23,7 @@ pub(super) fn commits(
     for (arm, cell) in file.arms.iter().zip(&file.cells[0]) {
         let spec = cell.build(&Builtins::sample("fathom"));
         let spec = spec.map_err(|e| LabError::Plan(e.to_string()))?;
+        check_same_build(file, out.len(), spec.as_ref())?;
         let before = known.and_then(|plan| plan.arms.iter().find(|of| of.name == arm.name));
         let before = before.and_then(|arm| arm.identity.get("commit").cloned());
         let commit = match (spec, before) {
@@ -39,6 +40,26 @@ pub(super) fn commits(
         });
     }
     Ok(out)
+}
+
+/// An arm is built once, so a factor cannot choose what is built: every row but the first would
+/// measure another commit than its name says.
+fn check_same_build(
+    file: &PlanFile,
+    index: usize,
+    first: Option<&BuildSpec>,
+) -> Result<(), LabError> {
+    let sample = Builtins::sample("fathom");
+    for (row, cells) in file.rows.iter().zip(&file.cells) {
+        let spec = cells[index].build(&sample);
+        if spec.map_err(|e| LabError::Plan(e.to_string()))?.as_ref() != first {
+            return Err(LabError::Plan(format!(
+                "the build of {} is another in {} than in {}: an arm has one build, so make an arm of each",
+                file.arms[index].name, row.name, file.rows[0].name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether this machine can set the limits of every cell.

@@ -239,3 +239,29 @@ fn a_build_that_hangs_is_ended_at_its_time_and_leaves_no_process() {
         "the build runs on"
     );
 }
+
+#[test]
+fn a_factor_that_chooses_what_is_built_is_refused_because_an_arm_has_one_build() {
+    let (dir, cache) = with_refs();
+    let plan = REFS
+        .replace(
+            "[build]",
+            "[factors]\nversion = [\"old\", \"main\"]\n[build]",
+        )
+        .replace("ref = \"old\"", "ref = \"{version}\"");
+    fs::write(dir.path().join("p.toml"), plan).expect("the test can do this");
+    for words in [["lab", "plan", "p.toml"], ["lab", "run", "p.toml"]] {
+        let output = Command::new(FATHOM)
+            .args(words)
+            .current_dir(dir.path())
+            .env("XDG_CACHE_HOME", cache.path())
+            .output()
+            .expect("the test can do this");
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains("the build of old is another in version=main than in version=old"),
+            "{told}"
+        );
+    }
+}

@@ -2,7 +2,6 @@
 
 use super::{complained, in_dir, names, said, stated, text, with_plan};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
 fn a_job_whose_slots_fail_has_a_summary_an_error_for_junit_and_an_annotation() {
@@ -218,35 +217,6 @@ fn a_report_of_an_experiment_in_which_a_block_was_repeated_has_its_verdict() {
     let told = text(&in_dir(dir.path(), &["report", "p.jsonl"]).stdout);
     assert!(told.contains("- second: Slower by"), "{told}");
     assert!(!told.contains("No verdict"), "{told}");
-}
-
-#[test]
-fn a_program_that_is_exchanged_in_the_middle_fails_its_slots_by_name() {
-    let dir = with_plan(&stated("10", "12").replace("echo speed", "./say speed"));
-    let say = dir.path().join("say");
-    // The program puts another in its place, as a build that goes on meanwhile does.
-    fs::write(
-        &say,
-        "#!/bin/sh\necho \"$@\"\ncase $1$2 in *.25) cp other say.new && mv say.new say;; esac\n",
-    )
-    .unwrap();
-    fs::write(dir.path().join("other"), "#!/bin/sh\necho \"$@\"\n").unwrap();
-    for name in ["say", "other"] {
-        let path = dir.path().join(name);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
-    let (told, beside) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{told}{beside}");
-    assert!(
-        told.contains("No verdict") && told.contains("was exchanged after the plan was made"),
-        "{told}{beside}"
-    );
-    // Whoever goes on does so with another plan, and is told which arm it is.
-    let resumed = in_dir(dir.path(), &["lab", "run", "p.toml", "--resume"]);
-    let beside = text(&resumed.stderr);
-    assert_eq!(resumed.status.code(), Some(2), "{beside}");
-    assert!(beside.contains("identity.command was"), "{beside}");
 }
 
 #[test]

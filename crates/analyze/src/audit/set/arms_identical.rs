@@ -71,10 +71,14 @@ fn do_the_same(plan: &PlanFacts, a: usize, b: usize) -> bool {
 /// What differs beside the commit and what was built of it.
 fn beside(base: &PlannedArm, arm: &PlannedArm) -> Option<Located> {
     const DECLARED: [&str; 3] = ["commit", "server", "command"];
-    let keys = base
-        .identity
-        .keys()
-        .filter(|key| !DECLARED.contains(&key.as_str()));
+    // Of a program that a factor chooses, the row follows.
+    let is_declared = |key: &&String| {
+        let what = key
+            .split_once(" in ")
+            .map_or(key.as_str(), |(what, _)| what);
+        DECLARED.contains(&what)
+    };
+    let keys = base.identity.keys().filter(|key| !is_declared(key));
     let differing: Vec<&str> = keys
         .filter(|key| {
             arm.identity
