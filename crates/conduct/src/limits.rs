@@ -88,6 +88,17 @@ pub(crate) fn tried(
     ))
 }
 
+/// An empty group of this name is what a killed runner left; one that holds processes stays.
+fn make_anew(dir: &Path) -> std::io::Result<()> {
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            fs::remove_dir(dir)?;
+            fs::create_dir(dir)
+        }
+        made => made,
+    }
+}
+
 /// The hierarchies that have all these controllers, the newer first.
 fn versions(mounts: &str, own: &str, needed: &[&'static str]) -> Vec<GroupVersion> {
     let mut out = Vec::new();
@@ -198,7 +209,7 @@ impl LimitGroup {
         };
         for (controller, parent) in parents {
             let dir = parent.join(name);
-            fs::create_dir(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+            make_anew(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
             group.dirs.push(dir.clone());
             let set = match version {
                 GroupVersion::One(_) => first_version(controller, &dir, &parent, limits),
@@ -369,6 +380,8 @@ mod tests {
         let all = found("cpuset cpu memory pids\n");
         assert_eq!(all, [GroupVersion::Two(own.clone())]);
         let version = &all[0];
+        // A runner that was killed while it tried the limits has left this.
+        fs::create_dir(own.join("fathom-1")).unwrap();
         let group = LimitGroup::make(version, &all_limits(), "fathom-1").unwrap();
         assert_eq!(read(&own, "cgroup.subtree_control"), "+pids");
         let dir = own.join("fathom-1");
