@@ -86,7 +86,7 @@ impl Experiment {
     ///
     /// # Errors
     /// The plan cannot begin, or a record cannot be kept.
-    pub(crate) fn run_by(
+    pub fn run_by(
         &self,
         generator: &mut dyn Generator,
         context: &Context,

@@ -6,9 +6,11 @@ pub(crate) mod factors;
 mod files;
 pub(crate) mod kinds;
 mod loads;
+mod plan;
 mod profile;
 mod sides;
 mod subject;
+mod together;
 
 use crate::exit::Usage;
 use crate::metric::AskedOfRecords;
@@ -118,7 +120,7 @@ fn experiment_arguments(command: Command) -> Command {
     let number = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name("N").help(help)
     };
-    crate::live::arguments(command)
+    crate::group::add_connected(crate::live::arguments(command))
         .arg(time("slot", "1s", "With --run: measured time of one slot, where the workload gives no end"))
         .arg(time(
             "budget",
@@ -157,7 +159,7 @@ fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 }
 
 /// Options that only a measurement has.
-const OF_A_RUN: [&str; 15] = [
+const OF_A_RUN: [&str; 22] = [
     "profile",
     "quick",
     "thorough",
@@ -173,6 +175,13 @@ const OF_A_RUN: [&str; 15] = [
     "aa",
     "no-aa",
     "records",
+    "mpi",
+    "lead",
+    "max-skew",
+    "lost-after",
+    "hosts",
+    "hostfile",
+    "launcher",
 ];
 
 /// Runs the verb.

@@ -27,6 +27,7 @@ use workload::{FileSharing, Phase, Rank, Stage, Workload};
 pub(crate) use course::GroupOutput;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
+pub(crate) use rows::{KeptByRoot, RootWork};
 pub(crate) use together::{GroupAsked, GroupCourse, run};
 pub(crate) use work::GroupWork;
 

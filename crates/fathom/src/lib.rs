@@ -121,7 +121,6 @@ fn of_one_process(matches: &clap::ArgMatches) -> Option<&'static str> {
     let (verb, matches) = matches.subcommand()?;
     match verb {
         "calibrate" => Some("calibrate"),
-        "compare" => matches.get_flag("run").then_some("compare"),
         "lab" => (matches.subcommand_name() == Some("run")).then_some("lab run"),
         _ => None,
     }

@@ -6,7 +6,6 @@ mod results;
 mod together;
 
 pub(crate) use io500::Io500Together;
-pub(crate) use together::ProfileTogether;
 
 use crate::card;
 use crate::context;

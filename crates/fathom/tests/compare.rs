@@ -233,7 +233,8 @@ fn phases_of_the_same_name_are_rows_and_others_are_refused() {
         "slower.toml",
         &toml(["65us", "130us"], ["two", "one"], 1000),
     );
-    let output = fathom(&["compare", &base, &slower, "--run", "--blocks", "6"]);
+    let fixed = ["--run", "--blocks", "6", "--order-seed", "3"];
+    let output = fathom(&[&["compare", &base, &slower], &fixed[..]].concat());
     assert_ends(
         &output,
         3,
@@ -1084,6 +1085,8 @@ fn an_experiment_that_a_signal_ends_says_so_and_is_judged_as_one_that_was_looked
             "total-bytes=16M",
             "--blocks",
             "5000",
+            "--order-seed",
+            "2",
             "--records",
             file.to_str().unwrap(),
         ])

@@ -80,13 +80,13 @@ fn launchers() -> Vec<Launcher> {
 }
 
 impl Launcher {
-    /// The line that starts four ranks; whatever happens, it ends.
-    fn line(&self, dir: &Path, words: &str) -> Command {
+    /// The line that starts so many ranks; whatever happens, it ends.
+    fn line(&self, ranks: &str, dir: &Path, words: &str) -> Command {
         let mut out = Command::new("timeout");
         out.args(["-k", "5", "100"])
             .arg(&self.program)
             .args(self.words)
-            .args(["-n", "4", FATHOM])
+            .args(["-n", ranks, FATHOM])
             .args(words.split_whitespace())
             .current_dir(dir)
             .env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
@@ -96,7 +96,11 @@ impl Launcher {
     }
 
     fn ended(&self, dir: &Path, words: &str) -> (Option<i32>, String) {
-        let output = self.line(dir, words).output().unwrap();
+        self.ended_of("4", dir, words)
+    }
+
+    fn ended_of(&self, ranks: &str, dir: &Path, words: &str) -> (Option<i32>, String) {
+        let output = self.line(ranks, dir, words).output().unwrap();
         (output.status.code(), said(&output))
     }
 }
@@ -110,7 +114,7 @@ struct Running {
 
 fn begin(launcher: &Launcher, dir: &Path, more: &str) -> Running {
     let words = format!("{LONG} {more}");
-    let mut line = launcher.line(dir, &words);
+    let mut line = launcher.line("4", dir, &words);
     let child = line
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -502,7 +506,11 @@ fn the_rows_of_a_profile_are_measured_by_all_ranks() {
 fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
     for launcher in launchers() {
         let (dir, name) = (place_of_rows(), launcher.name);
-        let mut line = launcher.line(dir.path(), &PROFILE.replace("--passes 2", "--passes 500"));
+        let mut line = launcher.line(
+            "4",
+            dir.path(),
+            &PROFILE.replace("--passes 2", "--passes 500"),
+        );
         let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let ranks = wait_for("a row of four ranks", || {
             let read = read_records(&dir.path().join("r.jsonl")).ok()?;
@@ -524,5 +532,43 @@ fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
         assert!(whole.count() > 0, "{name}");
         assert_eq!(own_files(dir.path()), 0, "{name}: {said}");
         nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let common = "--run --set file-size=4M --set random=true --max-skew 60s --lost-after 30s";
+        let sides = "compare rate-iops=2000 rate-iops=1000";
+        let words = format!(
+            "{sides} {common} --target x --slot 200ms --settle 0 --blocks 6 --records r.jsonl"
+        );
+        let (code, said) = launcher.ended_of("2", dir.path(), &words);
+        // The rates of two busy ranks are their own business.
+        assert!(matches!(code, Some(0 | 3 | 4)), "{name}: {code:?} {said}");
+        let verdict = "rate-iops=1000 against rate-iops=2000";
+        assert_eq!(said.matches(verdict).count(), 1, "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        assert_eq!(read.records.len(), 12, "{name}: {said}");
+        for record in &read.records {
+            assert_eq!(record.hosts.len(), 2, "{name}");
+            assert_eq!(record.outcome.status, Status::Ok, "{name}: {said}");
+            let arm = &record.trial.as_ref().unwrap().arm;
+            let rate = record.effective.get("rate-iops").unwrap();
+            assert!(arm.ends_with(&format!("={rate}")), "{name}: {arm} {rate}");
+        }
+        nobody_is_left(dir.path(), name);
+        for (more, wanted) in [
+            ("--target .", "ranks need the name of a file"),
+            ("--profile", "--profile: it is compared by one process"),
+        ] {
+            let (code, said) = launcher.ended_of("2", dir.path(), &format!("{sides} --run {more}"));
+            assert_eq!(code, Some(2), "{name}: {said}");
+            // Whether it is a directory is each host's own: each says it.
+            let most = if more == "--target ." { 2 } else { 1 };
+            let times = said.matches(wanted).count();
+            assert!((1..=most).contains(&times), "{name}: {said}");
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! `--run`: the sides measured as one experiment.
 
-use super::cost::{ALPHA, cost, usual_lead_in_ns};
+use super::cost::cost;
 use super::factors;
 use super::files::VerdictFiles;
-use super::sides::{Measured, of_workloads, sides};
+use super::plan::experiment;
+use super::sides::{of_workloads, sides};
 use super::subject::OwnFiles;
-use super::{compare_arms, kinds, loads};
+use super::{compare_arms, kinds, loads, together};
 use crate::context;
 use crate::exit::Usage;
+use crate::group;
 use crate::live::{self, ExperimentView, Live, LiveView};
 use crate::run::time;
 use crate::tell::say;
@@ -15,13 +17,13 @@ use crate::written::{RECORDS, RecordFile};
 use analyze::{ArmsComparison, Question, Standing, StudyOptions, study};
 use anyhow::Result;
 use clap::ArgMatches;
-use clap::parser::ValueSource;
-use conduct::{Experiment, Task};
+use conduct::{Alone, Experiment, Generator, Task};
+use host::Context;
 use lab::{Ended, Kept, LabError, WhyEnded};
-use record::{PlanFacts, PlannedArm, PlannedQuestion, Record, Role, Stopping};
+use record::{PlanFacts, Record};
 use report::VerdictFailure;
 use run::safety::OutputFile;
-use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
+use stats::{Reason, Verdict};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use units::Nanos;
@@ -42,10 +44,21 @@ pub(super) fn run(
     let names: Vec<String> = std::iter::once(base.to_owned())
         .chain(candidates.iter().cloned())
         .collect();
+    group::note_front(matches);
+    let launch = group::Launch::read(matches)?;
+    if let Some(launch) = &launch
+        && let Err(wrong) = together::check(matches)
+    {
+        // All were asked the same; the first says it.
+        return if launch.is_root() { Err(wrong) } else { Ok(0) };
+    }
     let files = VerdictFiles::new(
         matches,
         &names.iter().map(String::as_str).collect::<Vec<_>>(),
     )?;
+    if let Some(front) = group::LaunchFront::read(matches)? {
+        return front.run(matches);
+    }
     sys::catch_signals();
     if matches.get_flag("profile") {
         return super::profile::run(matches, &names, files, question);
@@ -56,38 +69,64 @@ pub(super) fn run(
         Some(scenario) => loads::sides(matches, scenario, &names, slot)?,
         None => {
             let mut sides = sides(matches, &names, slot)?;
+            if launch.is_some() {
+                together::check_files(&sides)?;
+            }
             own.give(&mut sides)?.iter().for_each(|said| told(said));
             of_workloads(&sides)
         }
     };
     let given = sides.differing.clone();
     let experiment = experiment(matches, sides, slot, &question)?;
+    if let Some(launch) = launch.as_ref().filter(|launch| !launch.is_root()) {
+        return together::run(matches, launch, &experiment, None);
+    }
     question.factors = expected(&experiment, given, &question)?;
     let mut asked_of = files.quantities(&question);
     asked_of.try_for_each(|of| kinds::check_plan(of, &experiment))?;
     drop(asked_of);
     let store = store(matches, &experiment)?;
+    let asked = AskedOfExperiment {
+        store,
+        question,
+        files,
+    };
+    if let Some(launch) = &launch {
+        return together::run(matches, launch, &experiment, Some(asked));
+    }
     let context = context::context(1_000_000_000)?;
     let live = Live::open(matches, &names.join(" | "))?;
-    conclude(&experiment, &context, store, &question, files, &live)
+    conclude(&experiment, asked, &mut Alone, &context, &live)
+}
+
+/// What is asked of an experiment, and where what comes of it goes.
+pub(super) struct AskedOfExperiment {
+    pub(super) store: Option<RecordFile>,
+    pub(super) question: Question,
+    pub(super) files: VerdictFiles,
 }
 
 /// Runs the plan and says what came of it.
 pub(super) fn conclude(
     experiment: &Experiment,
-    context: &host::Context,
-    store: Option<RecordFile>,
-    question: &Question,
-    files: VerdictFiles,
+    asked: AskedOfExperiment,
+    generator: &mut dyn Generator,
+    context: &Context,
     live: &Live,
 ) -> Result<i32> {
+    let AskedOfExperiment {
+        store,
+        question,
+        files,
+    } = asked;
     let files = files.apart_from(&targets(experiment))?;
     told(&cost(experiment));
-    let ended = measure(experiment, context, store, question, live)?;
+    let how = (generator, context);
+    let ended = measure(experiment, how, store, &question, live)?;
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
-    let code = judged(&ended, &experiment.plan, question, &files)?;
+    let code = judged(&ended, &experiment.plan, &question, &files)?;
     tell_lost(&ended);
     let has_lost = !ended.lost.is_empty();
     Ok(match ended.why {
@@ -165,107 +204,6 @@ pub(crate) fn told(text: &str) {
     say(text);
 }
 
-fn experiment(
-    matches: &ArgMatches,
-    sides: Measured,
-    slot: Nanos,
-    question: &Question,
-) -> Result<Experiment> {
-    let Measured {
-        names, mut rows, ..
-    } = sides;
-    let mut arms: Vec<PlannedArm> = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        arms.push(PlannedArm {
-            name: name.clone(),
-            role: if index == 0 {
-                Role::Baseline
-            } else {
-                Role::Candidate
-            },
-            ..PlannedArm::default()
-        });
-    }
-    if matches.get_flag("aa") || names.len() > 2 && !matches.get_flag("no-aa") {
-        arms.push(PlannedArm {
-            name: format!("{} (control)", names[0]),
-            role: Role::Control,
-            ..PlannedArm::default()
-        });
-        for row in &mut rows {
-            row.tasks.push(row.tasks[0].clone());
-        }
-    }
-    let lead_in_ns = match time(matches, "lead-in")? {
-        Some(asked) => asked.0,
-        None => usual_lead_in_ns(&rows, slot),
-    };
-    let blocks = matches.get_one::<u32>("blocks").copied();
-    if let Some(blocks) = blocks {
-        if matches.value_source("budget") == Some(ValueSource::CommandLine) {
-            return Err(Usage(
-                "--blocks fixes the length and --budget leaves it open; give one of them".into(),
-            )
-            .into());
-        }
-        check_blocks(blocks, rows.len(), names.len() - 1)?;
-    }
-    let plan = PlanFacts {
-        name: "compare".into(),
-        arms,
-        stopping: if blocks.is_some() {
-            Stopping::Fixed
-        } else {
-            Stopping::Open
-        },
-        least_passes: blocks.unwrap_or(FIRST_LOOK),
-        most_passes: blocks.or(LOOKS.last().copied()).unwrap_or(FIRST_LOOK),
-        budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
-        settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
-        lead_in_ns,
-        seed: matches
-            .get_one::<u64>("order-seed")
-            .copied()
-            .unwrap_or_else(conduct::drawn_seed),
-        question: Some(planned(question)),
-        ..PlanFacts::default()
-    };
-    Ok(Experiment::new(plan, rows))
-}
-
-/// The question as the plan keeps it.
-pub(super) fn planned(question: &Question) -> PlannedQuestion {
-    PlannedQuestion {
-        metric: question.metric.key(),
-        margin: question.margin,
-        ..PlannedQuestion::default()
-    }
-}
-
-pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Result<()> {
-    let needed = fewest_blocks(u32::try_from(candidates).unwrap_or(u32::MAX), ALPHA);
-    if (blocks as usize).saturating_mul(rows) < needed {
-        let of = if rows == 1 {
-            String::new()
-        } else {
-            format!(" of {rows} phases")
-        };
-        let with = if candidates == 1 {
-            "a verdict".to_owned()
-        } else {
-            format!("verdicts on {candidates} candidates")
-        };
-        return Err(Usage(format!(
-            "--blocks {blocks}{of}: {with} at 95 % need {needed} blocks or more in all"
-        ))
-        .into());
-    }
-    if blocks > 100_000 {
-        return Err(Usage("--blocks: at most 100000".into()).into());
-    }
-    Ok(())
-}
-
 /// The files that a plan measures.
 fn targets(experiment: &Experiment) -> Vec<PathBuf> {
     experiment.tasks().flat_map(Task::files).collect()
@@ -308,7 +246,7 @@ pub(super) fn store(matches: &ArgMatches, experiment: &Experiment) -> Result<Opt
 
 fn measure(
     experiment: &Experiment,
-    context: &host::Context,
+    (generator, context): (&mut dyn Generator, &Context),
     store: Option<RecordFile>,
     question: &Question,
     live: &Live,
@@ -324,7 +262,13 @@ fn measure(
         found.iter().for_each(|found| live.looked(found));
         found.is_some_and(|found| is_decided(&found))
     };
-    let ended = experiment.run(context, &mut live.clone(), &mut keep, &mut decided);
+    let ended = experiment.run_by(
+        generator,
+        context,
+        &mut live.clone(),
+        &mut keep,
+        &mut decided,
+    );
     live.end(&live::ended(store.as_ref().map(RecordFile::path)));
     ended.map_err(of_lab)
 }

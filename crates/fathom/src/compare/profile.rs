@@ -1,8 +1,9 @@
 //! `--run --profile`: the standard rows, with every target in every block.
 
-use super::experiment::{check_blocks, conclude, expected, planned, store, told};
+use super::experiment::{AskedOfExperiment, conclude, expected, store, told};
 use super::files::VerdictFiles;
 use super::kinds;
+use super::plan::{check_blocks, planned};
 use super::sides::{is_key, pairs, unused};
 use super::subject::TARGET;
 use crate::context;
@@ -60,10 +61,13 @@ pub(super) fn run(
     let store = store(matches, &prepared.experiment)?;
     let code = conclude(
         &prepared.experiment,
+        AskedOfExperiment {
+            store,
+            question,
+            files,
+        },
+        &mut Alone,
         &prepared.context,
-        store,
-        &question,
-        files,
         &live,
     );
     let before = prepared.notes.len();

@@ -127,7 +127,7 @@ impl OwnFiles {
 }
 
 /// Whether the target is a directory and one file is meant.
-fn needs_own(workload: &Workload) -> bool {
+pub(super) fn needs_own(workload: &Workload) -> bool {
     let files = &workload.files;
     let counts = files.num_files.is_some()
         || files.num_dirs.is_some()

@@ -34,6 +34,12 @@ pub(crate) struct LaunchFront {
     program: PathBuf,
 }
 
+/// Whether nothing is to be started; not every verb has the option.
+fn is_dry(matches: &ArgMatches) -> bool {
+    let flag = matches.try_get_one::<bool>("dry-run");
+    matches!(flag, Ok(Some(true)))
+}
+
 impl LaunchFront {
     /// `None` where no hosts are named.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
@@ -95,7 +101,7 @@ impl LaunchFront {
     /// # Errors
     /// The launcher cannot be started.
     pub(crate) fn run(&self, matches: &ArgMatches) -> Result<i32> {
-        if matches.get_flag("dry-run") {
+        if is_dry(matches) {
             tell(&quoted(&self.line))?;
             return Ok(0);
         }

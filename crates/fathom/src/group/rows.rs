@@ -1,22 +1,66 @@
-//! The rows of a profile, measured by all ranks: the root has the profile, and tells the others each of
-//! its rows.
+//! Rows of an experiment, measured by all ranks: the root has the experiment, and tells the others each
+//! of its slots.
 
 use super::connection::fault_word;
-use super::course::{GroupTerms, StepWord};
+use super::course::{GroupOutput, GroupTerms, StepWord};
 use super::together::{RankGroup, WorkAsked};
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::live::Live;
-use crate::profile::ProfileTogether;
 use anyhow::Result;
+use clap::ArgMatches;
 use conduct::Generator;
 use host::{Context, PeerFault, Watch};
-use record::Record;
+use record::{Record, TargetReach};
 use run::RunError;
+use std::path::PathBuf;
 use workload::{Phase, Stage};
 
 /// Exit code of what cannot work here.
 const CANNOT: i32 = 2;
+
+/// What the root does with all ranks to measure for it.
+pub(crate) trait RootWork {
+    /// Refuses targets that are not the same one for all ranks, where they must be.
+    ///
+    /// # Errors
+    /// They are not.
+    fn check_reach(&self, reach: Option<TargetReach>) -> Result<()>;
+
+    /// All of it, with ranks on these hosts.
+    ///
+    /// # Errors
+    /// Nothing was measured, or a result cannot be written.
+    fn run(
+        self: Box<Self>,
+        matches: &ArgMatches,
+        hosts: &[String],
+        generator: &mut dyn Generator,
+        context: &Context,
+        live: &Live,
+    ) -> Result<i32>;
+}
+
+/// Where the records of a group go that the root keeps itself.
+pub(crate) struct KeptByRoot;
+
+impl GroupOutput for KeptByRoot {
+    fn interval_ns(&self) -> u64 {
+        1_000_000_000
+    }
+
+    fn check_writable(&mut self, _targets: &[PathBuf]) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self, _record: &Record) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(&self, _records: &[Record], _after: &str) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// All ranks, as the root has them measure.
 struct AllRanks<'a> {
@@ -29,9 +73,9 @@ struct AllRanks<'a> {
 }
 
 impl RankGroup<'_> {
-    /// The profile; the exit code is the same on all ranks.
-    pub(super) fn rows(&self, profile: &ProfileTogether, terms: &GroupTerms) -> Result<i32> {
-        profile.check_reach(terms.group.target_is)?;
+    /// What the root does with all of them; the exit code is the same on all ranks.
+    pub(super) fn rows(&self, work: Box<dyn RootWork>, terms: &GroupTerms) -> Result<i32> {
+        work.check_reach(terms.group.target_is)?;
         if !self.connection.is_root() {
             return self.follow_rows(terms);
         }
@@ -44,7 +88,7 @@ impl RankGroup<'_> {
         let ranks = 0..self.connection.size;
         let hosts = ranks.map(|rank| self.connection.host_of(rank).unwrap_or_default());
         let hosts: Vec<String> = hosts.collect();
-        let outcome = profile.run(self.matches, &hosts, &mut all, &self.context, &terms.live);
+        let outcome = work.run(self.matches, &hosts, &mut all, &self.context, &terms.live);
         let lost = all.lost.map(|lost| lost.exit_code);
         let own = outcome.as_ref().map_or_else(code_of, |code| *code);
         let code = lost.unwrap_or(own);
@@ -101,7 +145,7 @@ impl AllRanks<'_> {
             interval_ns,
         };
         let work = GroupWork::Stage(Stage(vec![phase.clone()]));
-        // The profile shows and keeps what it takes.
+        // Whoever asked shows and keeps it.
         let end = group.work_as(&work, &asked, terms, &Live::silent(), &mut |_| Ok(()));
         let end = end.map_err(|error| PeerFault {
             text: told(&error),

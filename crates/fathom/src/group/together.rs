@@ -6,10 +6,11 @@ use super::course::{GroupOutput, GroupTerms};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
 use super::keeping::GroupKeeper;
 use super::launched::Launch;
+use super::rows::RootWork;
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::live::{Live, ended, records as records_of};
-use crate::profile::{Io500Together, ProfileTogether};
+use crate::profile::Io500Together;
 use crate::run::{is_over, of_job};
 use crate::tell::say;
 use crate::{context, target};
@@ -48,7 +49,7 @@ pub(crate) struct GroupAsked {
 /// What the root decides step by step.
 pub(crate) enum GroupCourse {
     Io500(Box<Io500Together>),
-    Profile(Box<ProfileTogether>),
+    Rows(Box<dyn RootWork>),
 }
 
 /// Does what was asked on all ranks; the exit code is the same on all of them.
@@ -153,7 +154,7 @@ impl RankGroup<'_> {
         };
         match self.asked.course.take() {
             Some(GroupCourse::Io500(mut course)) => return self.steps(&mut course, &terms),
-            Some(GroupCourse::Profile(profile)) => return self.rows(&profile, &terms),
+            Some(GroupCourse::Rows(work)) => return self.rows(work, &terms),
             None => {}
         }
         let mut records = Vec::new();

@@ -4,7 +4,7 @@
 use super::results::Results;
 use super::{Wanted, concluded, request};
 use crate::exit::Usage;
-use crate::group::{self, GroupAsked, GroupCourse, GroupWork, Launch};
+use crate::group::{self, GroupAsked, GroupCourse, GroupWork, KeptByRoot, Launch, RootWork};
 use crate::live::Live;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -13,23 +13,22 @@ use conduct::profile::ProfileRequest;
 use host::Context;
 use record::TargetReach;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use workload::{Phase, Stage, Workload};
 
 /// A profile of ranks, of which only the root has more than its command line.
-pub(crate) struct ProfileTogether {
+struct ProfileTogether {
     request: ProfileRequest,
-    results: Rc<Results>,
+    results: Results,
 }
 
 /// Runs it on all ranks that a launcher started.
 pub(super) fn run(matches: &ArgMatches, launch: &Launch) -> Result<i32> {
     let request = request(matches)?;
-    let results = Rc::new(if launch.is_root() {
+    let results = if launch.is_root() {
         Results::new(matches, std::slice::from_ref(&request.path))?
     } else {
         Results::default()
-    });
+    };
     // Ranks agree about the directory in which the file will lie, or about the file.
     let workload = Workload {
         targets: vec![request.path.clone()],
@@ -41,8 +40,8 @@ pub(super) fn run(matches: &ArgMatches, launch: &Launch) -> Result<i32> {
     };
     let asked = GroupAsked {
         works: vec![GroupWork::Stage(Stage(vec![phase]))],
-        output: Box::new(Rc::clone(&results)),
-        course: Some(GroupCourse::Profile(Box::new(ProfileTogether {
+        output: Box::new(KeptByRoot),
+        course: Some(GroupCourse::Rows(Box::new(ProfileTogether {
             request,
             results,
         }))),
@@ -53,12 +52,8 @@ pub(super) fn run(matches: &ArgMatches, launch: &Launch) -> Result<i32> {
     group::run(matches, launch, asked)
 }
 
-impl ProfileTogether {
-    /// Refuses targets of which each host has its own.
-    ///
-    /// # Errors
-    /// This is one.
-    pub(crate) fn check_reach(&self, reach: Option<TargetReach>) -> Result<()> {
+impl RootWork for ProfileTogether {
+    fn check_reach(&self, reach: Option<TargetReach>) -> Result<()> {
         if reach == Some(TargetReach::Shared) {
             return Ok(());
         }
@@ -69,12 +64,8 @@ impl ProfileTogether {
         .into())
     }
 
-    /// The root's profile, in which ranks on these hosts measure.
-    ///
-    /// # Errors
-    /// Nothing was measured, or a result cannot be written.
-    pub(crate) fn run(
-        &self,
+    fn run(
+        self: Box<Self>,
         matches: &ArgMatches,
         hosts: &[String],
         generator: &mut dyn Generator,
