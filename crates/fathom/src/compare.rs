@@ -36,6 +36,7 @@ Examples:
   fathom compare target=/mnt/a target=/mnt/b --run --set random=true --set direct=true --set file-size=4G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
+  fathom compare queue-depth=1 queue-depth=16 --run --target /shared/x --set file-size=8G --hosts a,b,c --records experiment.jsonl
   fathom compare s3://bench@http://127.0.0.1:9000 s3://bench@http://127.0.0.1:9001 --run --load get --set users=8 --metric get.p99
   fathom compare experiment.jsonl --metric read.p99 --fail-on undecided -o verdict.json -o summary.md -o junit.xml --card card.png
 

@@ -47,9 +47,19 @@ pub(crate) fn say_end(code: i32) {
 
 /// The code as whoever waits for this process expects it.
 pub(crate) fn as_heard(code: i32) -> i32 {
-    match GOES_TO_FRONT.load(Relaxed) && (1..=5).contains(&code) {
-        true => OF_RANKS + code,
+    match GOES_TO_FRONT.load(Relaxed) {
+        true => behind_launcher(code),
         false => code,
+    }
+}
+
+/// A verdict has been said by its line, and no rank failed: a launcher that saw one end with it
+/// would call the job aborted.
+fn behind_launcher(code: i32) -> i32 {
+    match code {
+        3 | 4 => 0,
+        1 | 2 | 5 => OF_RANKS + code,
+        code => code,
     }
 }
 
@@ -196,5 +206,7 @@ mod tests {
             ]
         );
         assert_eq!(as_heard(3), 3, "nobody waits behind a launcher");
+        let told = [0, 1, 2, 3, 4, 5, 130].map(behind_launcher);
+        assert_eq!(told, [0, 65, 66, 0, 0, 69, 130]);
     }
 }
