@@ -185,7 +185,7 @@ pub(crate) fn end_orphans(mark: &str) -> usize {
     let mut ended = 0;
     // What is ended may leave children of its own.
     for _ in 0..64 {
-        let orphans: Vec<u32> = own_children()
+        let orphans: Vec<u32> = sys::own_children()
             .into_iter()
             .filter(|pid| has_mark(*pid, mark))
             .collect();
@@ -210,22 +210,6 @@ pub(crate) fn has_mark(pid: u32, mark: &str) -> bool {
     variables
         .split(|byte| *byte == 0)
         .any(|variable| variable.starts_with(own.as_bytes()))
-}
-
-fn own_children() -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        return Vec::new();
-    };
-    let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
-    let texts = threads.flatten().filter_map(|thread| of(thread).ok());
-    texts
-        .flat_map(|text| {
-            let pids = text
-                .split_ascii_whitespace()
-                .filter_map(|word| word.parse().ok());
-            pids.collect::<Vec<u32>>()
-        })
-        .collect()
 }
 
 /// How a program ended, where that was not as it should.

@@ -7,11 +7,12 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
-use record::read_records;
+use record::{Status, read_records};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
 const HOSTS: u32 = 4;
@@ -47,7 +48,9 @@ impl Network {
         if !Path::new("/usr/bin/mpirun.openmpi").exists() {
             return skipped("mpirun.openmpi (apt-get install openmpi-bin)");
         }
-        let name = format!("fathom{}", std::process::id());
+        static NETWORKS: AtomicU32 = AtomicU32::new(0);
+        let number = NETWORKS.fetch_add(1, Relaxed);
+        let name = format!("fathom{}n{number}", std::process::id());
         if !went(&format!("ip netns add {name}-0")) {
             return skipped("network namespaces (root, ip netns)");
         }
@@ -152,12 +155,17 @@ impl Network {
         out
     }
 
-    /// A command from the first host on all of them, as it would be typed there.
+    /// A command from the first host on all of them, as it would be typed there; what they say goes through the
+    /// network and not through the memory of the one machine.
     fn on_all(&self, words: &str) -> Output {
+        self.line_of_all(words).output().unwrap()
+    }
+
+    fn line_of_all(&self, words: &str) -> Command {
         let hosts: Vec<String> = (1..=HOSTS).map(address).collect();
         let agent = self.dir.path().join("agent");
         let launcher = format!(
-            "/usr/bin/mpirun.openmpi --mca plm_rsh_agent {} --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0",
+            "/usr/bin/mpirun.openmpi --mca plm_rsh_agent {} --mca btl self,tcp --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0",
             agent.display()
         );
         let hosts = hosts.join(",");
@@ -173,7 +181,19 @@ impl Network {
         let limit = ["timeout", "-k", "5", "100", FATHOM];
         let words: Vec<&str> = words.split_whitespace().collect();
         let all = [&front[..], &limit[..], &words, &more[..]].concat();
-        self.inside(1, &all).output().unwrap()
+        self.inside(1, &all)
+    }
+
+    /// Processes of Fathom that run on a host.
+    fn ranks_on(&self, host: u32) -> Vec<String> {
+        let name = format!("{}-{host}", self.name);
+        let found = Command::new("ip").args(["netns", "pids", &name]).output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        let is_ours = |pid: &&str| {
+            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(FATHOM))
+        };
+        let ours = found.split_whitespace().filter(is_ours);
+        ours.map(str::to_owned).collect()
     }
 }
 
@@ -298,4 +318,48 @@ fn privileged_four_hosts_over_ssh_are_one_record_in_which_the_slow_one_is_seen()
     drop(network);
     let left = Command::new("ip").args(["netns", "list"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&left.stdout).contains(&name));
+}
+
+#[test]
+#[ignore = "needs root, network namespaces, sshd and Open MPI"]
+fn privileged_a_host_whose_link_is_cut_is_named_and_nobody_waits_for_it() {
+    let Some(network) = Network::new() else {
+        return;
+    };
+    let records = network.dir.path().join("r.jsonl");
+    let words = "run --engine null --rate-iops 400 --file-size 64M --duration 80s --lost-after 4s --save-every 500ms --no-live --max-skew 60s --records r.jsonl";
+    let mut line = network.line_of_all(words);
+    let run = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let run = run.unwrap();
+    // A line that says what all ranks have measured until then.
+    wait_for("a line of the midst", || {
+        let read = read_records(&records).ok()?;
+        let record = read.records.last()?;
+        (record.hosts.len() == HOSTS as usize && record.elapsed_ns > 0).then_some(())
+    });
+    assert!(went(&format!(
+        "ip -n {}-0 link set port{HOSTS} down",
+        network.name
+    )));
+    let output = run.wait_with_output().unwrap();
+    let text = said(&output);
+    println!("{text}");
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    let read = read_records(&records).unwrap();
+    let [record] = read.records.as_slice() else {
+        panic!("one record: {text}");
+    };
+    assert_eq!(record.outcome.status, Status::Incomplete, "{text}");
+    let lost = &record.group.as_ref().unwrap().lost;
+    assert!(
+        lost.iter()
+            .any(|lost| lost.host.as_deref() == Some("node4") && lost.rank == 3),
+        "{lost:?} {text}"
+    );
+    assert!(record.elapsed_ns > 0, "{text}");
+    for host in 1..=HOSTS {
+        wait_for(&format!("the end of the ranks on host {host}"), || {
+            network.ranks_on(host).is_empty().then_some(())
+        });
+    }
 }

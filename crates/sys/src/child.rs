@@ -132,6 +132,24 @@ pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1_u64) };
 }
 
+/// Processes whose parent is this one, and those that `adopt_orphans` brought.
+#[must_use]
+pub fn own_children() -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
+    let texts = threads.flatten().filter_map(|thread| of(thread).ok());
+    texts
+        .flat_map(|text| {
+            let pids = text
+                .split_ascii_whitespace()
+                .filter_map(|word| word.parse().ok());
+            pids.collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

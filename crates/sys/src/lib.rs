@@ -26,7 +26,8 @@ mod write_back;
 pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
 pub use bounded::{MOST_OF_A_TEXT, read_at_most, text_at_most};
 pub use child::{
-    ProcessEnd, Spent, adopt_orphans, signal_group, signal_number, signal_process, wait_child,
+    ProcessEnd, Spent, adopt_orphans, own_children, signal_group, signal_number, signal_process,
+    wait_child,
 };
 pub use clock::{Clock, MachineClock, VirtualClock};
 pub use device::{DeviceView, stand_below_file_systems};

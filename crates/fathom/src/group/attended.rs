@@ -25,6 +25,8 @@ const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
 const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
 /// Last words have so long to come where a process that was left behind could still say some.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// What a launcher left on this machine has so long to end when it is asked, and then it is killed.
+const LEFT_PATIENCE_NS: u64 = 3_000_000_000;
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
@@ -45,6 +47,8 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd>
     let [program, words @ ..] = line else {
         anyhow::bail!("a launcher has a name");
     };
+    // A way into a host that is not there any more would hold what this process was given to write to.
+    sys::adopt_orphans();
     // In a group of its own it has a signal of the terminal from here, and once.
     let mut child = Command::new(program)
         .args(words)
@@ -59,6 +63,7 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd>
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let (status, was_killed) = wait(pid, &said, dialect)?;
+    end_what_is_left();
     if let Some(is_quiet) = is_quiet {
         let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
     }
@@ -111,6 +116,35 @@ fn wait(pid: u32, said: &AtomicI32, dialect: Dialect) -> Result<(ExitStatus, boo
     }
     let was_killed = patience.is_over;
     Ok((sys::wait_child(pid)?.status, was_killed))
+}
+
+/// Ends what the launcher started on this machine and did not wait for: ways into hosts, and ranks.
+fn end_what_is_left() {
+    let clock = MachineClock::monotonic();
+    for signal in [TERM, KILL] {
+        let until = clock.now().saturating_add(LEFT_PATIENCE_NS);
+        // Those that end leave their own children to this process.
+        loop {
+            let left = sys::own_children();
+            for pid in &left {
+                let _it_may_have_ended = sys::signal_process(*pid, signal);
+            }
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                let rest = until.saturating_sub(clock.now());
+                let has_ended = ProcessEnd::of(pid)
+                    .is_ok_and(|end| wait_ready(&end, Readiness::Input, rest).unwrap_or(false));
+                if has_ended {
+                    let _reaped = sys::wait_child(pid);
+                }
+            }
+            if clock.now() >= until {
+                break;
+            }
+        }
+    }
 }
 
 /// What a launcher is to be told, and when.
