@@ -1,13 +1,13 @@
 //! One queue: takes requests from the driver, has them done, and gives them back.
 
-use super::raw::{QueueRing, QueueShape};
+use super::raw::{PreparedRing, QueueRing, QueueShape};
 use super::wire::{IoDescriptor, SECTOR, operation};
 use crate::lane::{Lane, Reaped, Submitted};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 
 /// So many requests are given back at once: whoever asked can go on while the next ones are done.
 const TOGETHER: usize = 8;
@@ -28,18 +28,18 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Asks for the first request of each tag. Called by the thread that runs the queue.
+    /// Asks for the first request of each tag, when all queues have what they need: what could fail
+    /// has failed before the driver knows of any of them. Called by the thread that runs the queue.
     pub(super) fn new(
         char_device: File,
         shape: QueueShape,
         lane: Lane,
         ending: Arc<AtomicBool>,
+        all: &Barrier,
     ) -> io::Result<Self> {
-        let mut ring = QueueRing::new(char_device, shape)?;
-        for tag in 0..shape.depth {
-            ring.fetch(tag)?;
-        }
-        ring.flush()?;
+        let ring = PreparedRing::new(char_device, shape)?;
+        all.wait();
+        let mut ring = ring.fetch()?;
         if let Some(waker) = lane.waker() {
             ring.watch(waker)?;
         }

@@ -176,6 +176,84 @@ pub(super) struct QueueShape {
     pub(super) user_copy: bool,
 }
 
+/// All that a queue needs before the driver knows of it.
+pub(super) struct PreparedRing {
+    ring: IoUring,
+    buffers: RequestBuffers,
+    char_device: File,
+    shape: QueueShape,
+}
+
+impl PreparedRing {
+    pub(super) fn new(char_device: File, shape: QueueShape) -> io::Result<Self> {
+        let ring = build(shape.depth)?;
+        ring.submitter()
+            .register_files(&[char_device.as_raw_fd()])?;
+        // Calls copy through one buffer, because no request keeps it.
+        let count = if shape.user_copy { 1 } else { shape.depth };
+        Ok(Self {
+            ring,
+            buffers: RequestBuffers::new(usize::from(count), shape.most_bytes)?,
+            char_device,
+            shape,
+        })
+    }
+
+    /// Waits for the first request of every tag, which one call asks for: the driver has the whole
+    /// queue or nothing of it, whenever this process is killed. Only then the queue is mapped: a
+    /// process of which the driver has a mapping and no queue would have no successor.
+    pub(super) fn fetch(mut self) -> io::Result<QueueRing> {
+        for tag in 0..self.shape.depth {
+            let entry = entry(FETCH, self.shape, &self.buffers, (tag, 0));
+            // SAFETY: the buffer lives as long as the ring, which is dropped first, and is touched
+            // only between the arrival of a request of its tag and its commit.
+            let pushed = unsafe { self.ring.submission().push(&entry) };
+            pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))?;
+        }
+        self.ring.submit()?;
+        let descriptors = DeviceView::new(
+            &self.char_device,
+            descriptors_offset(self.shape.queue),
+            descriptors_bytes(self.shape.depth),
+        )?;
+        Ok(QueueRing {
+            ring: self.ring,
+            descriptors,
+            buffers: self.buffers,
+            char_device: self.char_device,
+            shape: self.shape,
+            watched: None,
+        })
+    }
+}
+
+/// A command about a tag, with what is said of its request.
+#[inline]
+fn entry(
+    code: u32,
+    shape: QueueShape,
+    buffers: &RequestBuffers,
+    (tag, result): (u16, i32),
+) -> squeue::Entry {
+    let address = if shape.user_copy {
+        0
+    } else {
+        buffers.address(usize::from(tag))
+    };
+    let command = IoCommand {
+        queue: shape.queue,
+        tag,
+        result,
+        address,
+    };
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(command.bytes());
+    opcode::UringCmd16::new(Fixed(0), code)
+        .cmd(bytes)
+        .build()
+        .user_data(u64::from(tag))
+}
+
 /// The ring of one queue with its buffers; made and used by one thread.
 pub(super) struct QueueRing {
     ring: IoUring,
@@ -187,57 +265,10 @@ pub(super) struct QueueRing {
 }
 
 impl QueueRing {
-    pub(super) fn new(char_device: File, shape: QueueShape) -> io::Result<Self> {
-        let ring = build(shape.depth)?;
-        ring.submitter()
-            .register_files(&[char_device.as_raw_fd()])?;
-        let descriptors = DeviceView::new(
-            &char_device,
-            descriptors_offset(shape.queue),
-            descriptors_bytes(shape.depth),
-        )?;
-        // Calls copy through one buffer, because no request keeps it.
-        let count = if shape.user_copy { 1 } else { shape.depth };
-        Ok(Self {
-            ring,
-            descriptors,
-            buffers: RequestBuffers::new(usize::from(count), shape.most_bytes)?,
-            char_device,
-            shape,
-            watched: None,
-        })
-    }
-
-    /// Waits for the first request of a tag.
-    pub(super) fn fetch(&mut self, tag: u16) -> io::Result<()> {
-        self.push(FETCH, tag, 0)
-    }
-
     /// Gives a request back and waits for the next one of its tag.
     #[inline]
     pub(super) fn commit(&mut self, tag: u16, result: i32) -> io::Result<()> {
-        self.push(COMMIT_AND_FETCH, tag, result)
-    }
-
-    #[inline]
-    fn push(&mut self, code: u32, tag: u16, result: i32) -> io::Result<()> {
-        let address = if self.shape.user_copy {
-            0
-        } else {
-            self.buffers.address(usize::from(tag))
-        };
-        let command = IoCommand {
-            queue: self.shape.queue,
-            tag,
-            result,
-            address,
-        };
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(command.bytes());
-        let entry = opcode::UringCmd16::new(Fixed(0), code)
-            .cmd(bytes)
-            .build()
-            .user_data(u64::from(tag));
+        let entry = entry(COMMIT_AND_FETCH, self.shape, &self.buffers, (tag, result));
         // SAFETY: the buffer lives as long as the ring, which is dropped first, and is touched only
         // between the arrival of a request of its tag and its commit.
         let pushed = unsafe { self.ring.submission().push(&entry) };

@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 /// How long the char device may take to appear.
@@ -36,6 +36,7 @@ pub fn serve_queues(
     let _no_right_to_it = sys::stand_below_file_systems();
     let ending = Arc::new(AtomicBool::new(false));
     let (ended, ends) = channel();
+    let all = Arc::new(Barrier::new(usize::from(facts.queues)));
     for queue in 0..facts.queues {
         let cpus = commander.affinity(number, queue)?;
         let char_device = char_device
@@ -43,8 +44,8 @@ pub fn serve_queues(
             .map_err(UblkError::system("share the char device"))?;
         let lane = device.lane(facts.depth);
         let shape = shape(&facts, queue);
-        let flag = Arc::clone(&ending);
-        let queue = move || Queue::new(char_device, shape, lane, flag).and_then(Queue::run);
+        let (flag, all) = (Arc::clone(&ending), Arc::clone(&all));
+        let queue = move || Queue::new(char_device, shape, lane, flag, &all).and_then(Queue::run);
         start(shape.queue, cpus, queue, &ended)?;
     }
     drop((ended, char_device, commander));
