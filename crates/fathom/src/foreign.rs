@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 43] = [
+const WORDS: [(&str, &str, &str); 50] = [
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -125,6 +125,21 @@ const WORDS: [(&str, &str, &str); 43] = [
     ("load", "-H", "curl's -H is --header 'NAME: VALUE'"),
     ("load", "-c", "wrk's -c is --users"),
     ("load", "-u", "--users"),
+    (
+        "serve block",
+        "--listen",
+        "--tcp ADDR:PORT, or --unix SOCKET",
+    ),
+    ("serve block", "--socket", "qemu's --socket is --unix"),
+    ("serve block", "-U", "nbdkit's -U is --unix"),
+    (
+        "serve block",
+        "--port",
+        "nbdkit's --port is --tcp ADDR:PORT",
+    ),
+    ("serve s3", "--port", "--listen ADDR:PORT"),
+    ("serve s3", "--address", "minio's --address is --listen"),
+    ("serve share", "--port", "--listen ADDR:PORT"),
 ];
 
 /// Verbs of other tools.
@@ -141,6 +156,14 @@ const VERBS: [(&str, &str); 8] = [
     ("diff", "fathom compare BASE CANDIDATE"),
     ("server", "fathom serve s3, share or block"),
 ];
+
+/// What was typed behind the program's name, as far as it says which options there are.
+pub(crate) fn typed(args: &[std::ffi::OsString]) -> Option<String> {
+    let mut words = args.iter().skip(1).map(|word| word.to_str());
+    let verb = words.next()??;
+    let below = words.next().flatten().filter(|_| verb == "serve");
+    Some(below.map_or_else(|| verb.to_owned(), |below| format!("{verb} {below}")))
+}
 
 /// Answers a word of another tool, or one that is nearly a verb of ours, with what it is here;
 /// `verb` is what was typed behind the program's name.
@@ -194,25 +217,29 @@ mod tests {
             .map(|below| below.get_name().to_owned())
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let all = ["fathom"].iter().chain(args);
+        let all: Vec<std::ffi::OsString> = ["fathom"]
+            .iter()
+            .chain(args)
+            .map(|arg| arg.into())
+            .collect();
+        let verb = typed(&all);
         let error = command.try_get_matches_from(all).unwrap_err();
-        answered(error, args.first().copied(), &names).to_string()
+        answered(error, verb.as_deref(), &names).to_string()
     }
 
     #[test]
     fn every_foreign_word_is_none_of_ours_and_is_answered_with_one_that_is() {
         for (verb, foreign, ours) in WORDS {
-            let text = said(&[verb, foreign, "1"]);
+            let path: Vec<&str> = verb.split(' ').collect();
+            let text = said(&[&path[..], &[foreign, "1"]].concat());
             assert!(
                 text.contains(&format!("tip: {ours}")) && !text.contains("Usage:"),
                 "{verb} {foreign}: {text}"
             );
-            let help = crate::verbs()
-                .find_subcommand(verb)
-                .unwrap()
-                .clone()
-                .render_help()
-                .to_string();
+            let command = path.iter().fold(crate::verbs(), |command, name| {
+                command.find_subcommand(name).unwrap().clone()
+            });
+            let help = command.clone().render_help().to_string();
             let options = ours.split([' ', ',']).filter(|word| word.starts_with("--"));
             for option in options.filter(|option| *option != foreign) {
                 assert!(help.contains(option), "{verb} {foreign}: {option}");

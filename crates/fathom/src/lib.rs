@@ -58,10 +58,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
         args
     };
     let command = help::laid_out(verbs(), help::asks_for_little(&args));
-    let typed = args
-        .get(1)
-        .and_then(|verb| verb.to_str())
-        .map(str::to_owned);
+    let typed = foreign::typed(&args);
     match command.try_get_matches_from(args) {
         Ok(matches) => exit::code(dispatch(&matches)),
         Err(error) => {

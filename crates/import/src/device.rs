@@ -6,10 +6,9 @@
 
 use crate::bins::Bins;
 use crate::error::ImportError;
-use crate::origin::fnv1a;
 use record::{ErrorCount, Operations, Record, SCHEMA, Source, Status, TargetFact};
 use std::collections::BTreeMap;
-use units::time;
+use units::{fnv1a, time};
 
 const MAGIC: &[u8; 8] = b"FATHOMBD";
 const KINDS: [&str; 5] = ["read", "write", "flush", "trim", "zero"];
@@ -30,6 +29,9 @@ const ENTRY: usize = 80;
 /// Where the head says how the log ended, and on which host.
 const END: usize = 56;
 const HOST: usize = 88;
+/// Where it says what its beginning and its end were, in the versions that do.
+const SEALS: usize = 160;
+const SEALED_END: usize = SEALS + 8;
 
 /// Whether a file begins as such a log does.
 pub(crate) fn is_log(bytes: &[u8]) -> bool {
@@ -125,8 +127,13 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError>
         return Err(wrong("it ends in its head"));
     };
     let version = form & 0xffff_ffff;
-    if form >> 32 != ENTRY as u64 || !(1..=2).contains(&version) {
+    if form >> 32 != ENTRY as u64 || !(1..=3).contains(&version) {
         return Err(wrong("its version is not known"));
+    }
+    if !is_as_sealed(bytes, version) {
+        return Err(wrong(
+            "its head is not the one that was written: it was changed or damaged",
+        ));
     }
     let head = usize::try_from(head)
         .ok()
@@ -158,6 +165,21 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError>
     Ok(vec![record])
 }
 
+/// Whether what the head says of the beginning, and of the end if it has one, was not changed since.
+/// Versions before the third have nothing there.
+fn is_as_sealed(bytes: &[u8], version: u64) -> bool {
+    let Some(head) = bytes.get(..SEALED_END + 8) else {
+        return false;
+    };
+    let seals = [SEALS, SEALED_END].map(|at| word(head, at));
+    if version < 3 {
+        return seals == [Some(0); 2];
+    }
+    let begun = [&head[..END], &head[HOST..SEALS]].concat();
+    let ended = fnv1a(&head[END..HOST]);
+    seals[0] == Some(fnv1a(&begun)) && (seals[1] == Some(0) || seals[1] == Some(ended))
+}
+
 /// How far a log goes.
 struct Extent {
     version: u64,
@@ -172,7 +194,8 @@ impl Extent {
     fn missing(&self, reading: &Reading, head: &[u8]) -> Vec<String> {
         let number = |at| word(head, at).unwrap_or(0);
         let (capacity, whole) = (number(24), reading.whole);
-        let has_ended = self.version > 1 && number(END) == 1;
+        let is_sealed = self.version < 3 || number(SEALED_END) != 0;
+        let has_ended = self.version > 1 && number(END) == 1 && is_sealed;
         let mut missing = Vec::new();
         if self.is_torn {
             missing.push("the log ends within an entry: it was cut".to_owned());
@@ -361,6 +384,30 @@ mod tests {
         bytes
     }
 
+    /// As the version writes it that seals what the head says.
+    fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes[8] = 3;
+        let begun = fnv1a(&[&bytes[..56], &bytes[88..160]].concat());
+        let ended = fnv1a(&bytes[56..88]);
+        bytes[160..168].copy_from_slice(&begun.to_le_bytes());
+        bytes[168..176].copy_from_slice(&ended.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_head_that_was_changed_anywhere_is_refused() {
+        let whole = sealed(ended(log(&[entry(0, 0, 0, 150)]), 1, 0));
+        assert_eq!(said(&whole).0, Status::Ok);
+        for at in 0..176 {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            assert!(read(&changed, "d.log").is_err(), "byte {at}");
+        }
+        let mut under_way = whole.clone();
+        under_way[168..176].fill(0);
+        assert_eq!(said(&under_way).0, Status::Incomplete, "killed at its end");
+    }
+
     fn said(bytes: &[u8]) -> (Status, String) {
         let record = read(bytes, "d.log").unwrap().remove(0);
         (record.outcome.status, record.notices.join("; "))
@@ -419,7 +466,7 @@ mod tests {
             log(&[entry(0, 0, 0, 50)]),
             {
                 let mut other = log(&[]);
-                other[8] = 3;
+                other[8] = 4;
                 other
             },
         ] {

@@ -4,6 +4,7 @@ use crate::Format;
 use crate::error::Fault;
 use crate::input::Input;
 use record::{Record, Repeat, SCHEMA, Source, Summary};
+use units::fnv1a;
 
 /// A file of results, as the source of records.
 pub(crate) struct Origin<'a> {
@@ -149,13 +150,6 @@ pub(crate) fn is_finite(record: &Record) -> bool {
             && summary.parts.values().all(of)
     }
     record.summaries.values().all(of)
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): tells files apart, is no protection.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The words of a command line, without the quotes in which a tool encloses each.

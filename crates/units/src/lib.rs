@@ -46,6 +46,7 @@
 pub mod buckets;
 mod bytes;
 mod error;
+mod fingerprint;
 pub mod fio;
 mod list;
 pub mod lossless;
@@ -61,6 +62,7 @@ mod unit;
 
 pub use bytes::Bytes;
 pub use error::{Expected, UnitError};
+pub use fingerprint::fnv1a;
 pub use list::IdList;
 pub use nanos::Nanos;
 pub use nearest::nearest;

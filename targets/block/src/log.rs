@@ -15,11 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sys::FileMap;
 
 const MAGIC: &[u8; 8] = b"FATHOMBD";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Where the head says how the log ended.
 const END: u64 = 56;
-/// Most bytes of the name of the host in the head.
+/// Where it says on which host it was made, in so many bytes at most.
+const HOST_AT: usize = 88;
 const HOST: usize = 64;
+/// Where fingerprints of what the head says of the beginning and of the end stand, one after the other.
+const SEALS: usize = 160;
 /// Bytes before the first entry.
 const HEAD: u64 = 64 << 10;
 const ENTRY_BYTES: u32 = 80;
@@ -214,6 +217,9 @@ impl DeviceLog {
         let host = &host[..host.len().min(HOST)];
         head.extend(u32::try_from(host.len()).expect("it was cut").to_le_bytes());
         head.extend(host);
+        head.resize(SEALS, 0);
+        let seal = seal_of_beginning(&head);
+        head.extend(seal.to_le_bytes());
         file.write_all_at(&head, 0)?;
         Ok(Self {
             file,
@@ -231,14 +237,20 @@ impl DeviceLog {
     /// It is no such file.
     pub fn resume(file: File) -> io::Result<Self> {
         sys::catch_bus_errors();
-        let mut head = [0; 32];
+        let mut head = [0; SEALS + 8];
         file.read_exact_at(&mut head, 0)?;
         if head[..8] != *MAGIC {
             return Err(io::Error::other("it is no log of a block device"));
         }
-        let mut word = [0; 8];
-        word.copy_from_slice(&head[24..]);
-        let capacity = u64::from_le_bytes(word);
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&head[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        if word(SEALS) != seal_of_beginning(&head[..SEALS]) {
+            return Err(io::Error::other("the head of the log was changed"));
+        }
+        let capacity = word(24);
         let bytes = HEAD + capacity.saturating_mul(ENTRY as u64);
         file.set_len(bytes)?;
         let map = FileMap::new(file.try_clone()?, bytes, true)?;
@@ -320,11 +332,20 @@ impl DeviceLog {
         let missing = end.beyond + end.unwritten;
         let told = [1, requests, missing, end.changes].map(u64::to_le_bytes);
         // The page of the head is there since the beginning, so that a full disk takes it.
-        let _an_end_that_is_not_told_is_none = self.map.write(END, told.as_flattened());
+        let told = told.as_flattened();
+        let seal = units::fnv1a(told).to_le_bytes();
+        let _an_end_that_is_not_told_is_none = self.map.write(END, told);
+        let _nor_is_one_without_its_seal = self.map.write(SEALS as u64 + 8, &seal);
         let bytes = HEAD + self.end.load(Relaxed) * ENTRY as u64;
         let _a_longer_file_is_as_good = self.file.set_len(bytes);
         end
     }
+}
+
+/// Of all that the head says but for the end.
+fn seal_of_beginning(head: &[u8]) -> u64 {
+    let end = usize::try_from(END).expect("a place in the head");
+    units::fnv1a(&[&head[..end], &head[HOST_AT..]].concat())
 }
 
 /// One more than the number of the last entry that is whole. What was never written is a hole of the
