@@ -46,7 +46,8 @@ pub(crate) fn ready(
                         name: row.name.clone(),
                         workload: (**workload).clone(),
                     };
-                    let resolved = dry_run(&phase, context).map_err(|e| unable(Box::new(e)))?;
+                    let planned = dry_run(&phase, context).map_err(|e| unable(Box::new(e)))?;
+                    let resolved = planned.resolved;
                     let ready = Ready {
                         effective: shown(&resolved.effective),
                         differences: resolved.differences.clone(),

@@ -1,5 +1,7 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
+mod plan;
+
 use crate::exit::Usage;
 use crate::group::GroupWork;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
@@ -12,8 +14,7 @@ use conduct::measurable;
 use host::{Context, Observed};
 use lab::Kept;
 use record::{Measurable, Record, Threshold};
-use run::{RunError, dry_run, execute_stage, files_of, unstarted};
-use std::fmt::Write as _;
+use run::{RunError, execute_stage, files_of, unstarted};
 use std::path::{Path, PathBuf};
 use units::Nanos;
 use workload::fio::FioJobs;
@@ -147,7 +148,7 @@ fn run_alone(
         .collect();
     output.check_writable(&targets)?;
     if matches.get_flag("dry-run") {
-        return show_plan(&stages);
+        return plan::show(&stages);
     }
     let context = Context {
         target,
@@ -322,57 +323,6 @@ fn in_file(mut error: SpecError, of: &Path) -> SpecError {
         *file = of.display().to_string();
     }
     error
-}
-
-fn show_plan(stages: &[Stage]) -> Result<i32> {
-    let context = context::bare_context();
-    let mut plan = String::new();
-    for (stage, phase) in (0..)
-        .zip(stages)
-        .flat_map(|(index, stage)| stage.0.iter().map(move |phase| (index, phase)))
-    {
-        // Later stages may use what earlier ones make.
-        let resolved = if stage == 0 {
-            dry_run(phase, &context)?
-        } else {
-            run::resolve(&phase.workload, &context.machine)?
-        };
-        writeln!(
-            plan,
-            "{}: {} ({})",
-            phase.name,
-            phase
-                .workload
-                .targets
-                .iter()
-                .map(|t| t.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
-            resolved.kind.word()
-        )?;
-        for (key, text) in workload::settings::shown(&resolved.effective) {
-            writeln!(plan, "  {key} = {text}")?;
-        }
-        for difference in &resolved.differences {
-            let show = |text: &Option<String>| text.clone().unwrap_or_else(|| "unset".into());
-            writeln!(
-                plan,
-                "  asked {} {}, effective {}: {}",
-                difference.key,
-                show(&difference.asked),
-                show(&difference.effective),
-                difference.reason
-            )?;
-        }
-        writeln!(
-            plan,
-            "  files: {}, directories: {}",
-            resolved.layout.files.len(),
-            resolved.layout.dirs.len()
-        )?;
-    }
-    tell(&plan)?;
-    Ok(0)
 }
 
 /// Reads a time given for a flag of this verb.

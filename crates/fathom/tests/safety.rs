@@ -491,3 +491,43 @@ fn what_the_file_system_has_no_room_for_is_refused_before_anything_is_made() {
             .contains("512 TiB more would be written")
     );
 }
+
+#[test]
+fn a_dry_run_says_what_would_be_written_and_when_it_ends_and_writes_nothing() {
+    let ground = Ground::new();
+    ground.write("there", vec![7; 1 << 20]);
+    let before = ground.tree();
+    let dry = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ended = ground.fathom(&words);
+        ended.expect(0);
+        assert_eq!(ground.tree(), before, "{words:?}");
+        ended.stdout
+    };
+    assert_snapshot!(
+        dry("run new --file-size 8M --engine sync --random --total-bytes 1M --warmup 2s --dry-run"),
+        @"
+    run: new (file)
+      file-size = 8m
+      random = true
+      engine = sync
+      no-fixed-buffers = true
+      no-fixed-files = true
+      total-bytes = 1m
+      warmup = 2s
+      all other options as usual
+      files: 1, directories: 0
+      8 MiB are written before the measured time, into files that are new or shorter than asked; then it only reads
+      a warm-up of 2 s; ends when 1 MiB have been moved
+    nothing was done: this is a dry run
+    "
+    );
+    let reads = dry("run there --dry-run");
+    assert!(reads.contains("nothing is written before the measured time; then it only reads\n  ends after 10 s of measured time\n"), "{reads}");
+    let nothing = dry("run --engine null --dry-run");
+    assert!(
+        nothing.starts_with("run: (none)\n  engine = null\n")
+            && nothing.contains("no target is touched"),
+        "{nothing}"
+    );
+}

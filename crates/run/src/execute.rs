@@ -35,11 +35,21 @@ const GRACE_NS: u64 = 6_000_000_000;
 ///
 /// # Errors
 /// As [`execute`], before anything is touched.
-pub fn dry_run(phase: &Phase, context: &Context) -> Result<Resolved, RunError> {
+pub fn dry_run(phase: &Phase, context: &Context) -> Result<PlannedRun, RunError> {
     let resolved = resolve(&phase.workload, &context.machine)?;
     check_file_limit(&resolved, sys::raise_file_limit())?;
-    check(&resolved)?;
-    Ok(resolved)
+    let fill_bytes = check(&resolved)?;
+    Ok(PlannedRun {
+        resolved,
+        fill_bytes,
+    })
+}
+
+/// What a run would do.
+pub struct PlannedRun {
+    pub resolved: Resolved,
+    /// Bytes that are written before the measured time, so that there is something to read.
+    pub fill_bytes: u64,
 }
 
 /// Runs one workload and returns its record, whatever happened after the start.

@@ -35,7 +35,7 @@ mod worker;
 
 pub use calibrate::calibrate;
 pub use error::RunError;
-pub use execute::{dry_run, execute, execute_stage, unstarted};
+pub use execute::{PlannedRun, dry_run, execute, execute_stage, unstarted};
 pub use layout::{FileSpec, Layout, files_of};
 pub use probe::RealProbe;
 pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, resolve};
