@@ -1,6 +1,7 @@
 //! What people are shown while something is measured: on a terminal, as lines of a log, and as a
 //! page. Every verb that measures tells one [`Live`] what happens, and it tells all of them.
 
+mod address;
 mod board;
 mod screen;
 mod server;
@@ -23,6 +24,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Nanos;
 
+pub(crate) use address::check_address;
 pub(crate) use board::MakeStudy;
 pub(crate) use view::{ExperimentView, LiveView, ProfileView, WorkView, page_title};
 

@@ -147,6 +147,7 @@ fn run_alone(
         .flat_map(|phase| files_of(&phase.workload))
         .collect();
     output.check_writable(&targets)?;
+    live::check_address(matches, &stages)?;
     if matches.get_flag("dry-run") {
         return plan::show(&stages);
     }

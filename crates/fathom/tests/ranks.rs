@@ -27,11 +27,6 @@ fn said(output: &Output) -> String {
         .concat()
 }
 
-/// So far ahead that every rank is ready, unless the machine is very busy.
-fn soon() -> String {
-    ahead(6)
-}
-
 fn ahead(seconds: u64) -> String {
     #[allow(
         clippy::disallowed_methods,
@@ -58,6 +53,23 @@ fn ranks(dir: &Path, numbers: &[u32], size: u32, start: &str, words: &str) -> Ve
     codes.collect()
 }
 
+/// The same from a start that every rank is ready for. A rank that is not says so and measures
+/// nothing: then all begin again, with more time.
+fn ready_ranks(dir: &Path, numbers: &[u32], size: u32, words: &str) -> Vec<Option<i32>> {
+    let begun = |seconds| {
+        let codes = ranks(dir, numbers, size, &ahead(seconds), words);
+        if codes.contains(&Some(5)) {
+            let part = |n| dir.join(format!("part-{n}.jsonl"));
+            numbers
+                .iter()
+                .for_each(|n| std::fs::remove_file(part(n)).unwrap());
+            return None;
+        }
+        Some(codes)
+    };
+    [6, 30, 90].into_iter().find_map(begun).unwrap()
+}
+
 fn record(dir: &Path, name: &str) -> Record {
     let read = read_records(&dir.join(name)).unwrap();
     assert_eq!(read.records.len(), 1, "{name}");
@@ -67,23 +79,7 @@ fn record(dir: &Path, name: &str) -> Record {
 #[test]
 fn ranks_begin_together_and_their_parts_are_one_record() {
     let dir = tempfile::tempdir().unwrap();
-    // A rank that is not ready at the start says so and measures nothing.
-    let begun = |seconds| {
-        let codes = ranks(
-            dir.path(),
-            &[0, 1, 2],
-            3,
-            &ahead(seconds),
-            "--rate-iops 3000",
-        );
-        if codes.contains(&Some(5)) {
-            let part = |n| dir.path().join(format!("part-{n}.jsonl"));
-            (0..3).for_each(|n| std::fs::remove_file(part(n)).unwrap());
-            return None;
-        }
-        Some(codes)
-    };
-    let codes = [6, 30, 90].into_iter().find_map(begun).unwrap();
+    let codes = ready_ranks(dir.path(), &[0, 1, 2], 3, "--rate-iops 3000");
     assert_eq!(codes, [Some(0); 3]);
     let parts: Vec<Record> = (0..3)
         .map(|n| record(dir.path(), &format!("part-{n}.jsonl")))
@@ -119,8 +115,7 @@ fn ranks_begin_together_and_their_parts_are_one_record() {
 #[test]
 fn a_missing_rank_a_doubled_one_and_a_foreign_part_are_named_and_the_rest_is_incomplete() {
     let dir = tempfile::tempdir().unwrap();
-    let start = soon();
-    let codes = ranks(dir.path(), &[0, 1], 3, &start, "");
+    let codes = ready_ranks(dir.path(), &[0, 1], 3, "");
     assert_eq!(codes, [Some(0); 2]);
     let (code, said) = ended(dir.path(), "merge part-0.jsonl part-1.jsonl -o whole.jsonl");
     assert_eq!(code, Some(5));

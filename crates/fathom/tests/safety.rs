@@ -524,10 +524,36 @@ fn a_dry_run_says_what_would_be_written_and_when_it_ends_and_writes_nothing() {
     );
     let reads = dry("run there --dry-run");
     assert!(reads.contains("nothing is written before the measured time; then it only reads\n  ends after 10 s of measured time\n"), "{reads}");
+    let longer = dry("run there --file-size 3M --allow-destroy there --dry-run");
+    assert!(
+        longer.contains("\n  2 MiB are written before the measured time, "),
+        "{longer}"
+    );
     let nothing = dry("run --engine null --dry-run");
     assert!(
         nothing.starts_with("run: (none)\n  engine = null\n")
             && nothing.contains("no target is touched"),
         "{nothing}"
     );
+}
+
+#[test]
+fn an_address_that_follows_serve_without_an_equals_sign_is_no_file() {
+    let ground = Ground::new();
+    for address in ["127.0.0.1:9733", "[::1]:9733", "9733"] {
+        for more in [
+            &["--dry-run"][..],
+            &["--file-size", "1M", "--duration", "1ms"],
+        ] {
+            let message = ground.refused(&[&["run", "--serve", address], more].concat());
+            assert!(
+                message.contains(&format!("for an address write --serve={address}")),
+                "{message}"
+            );
+            assert!(!ground.exists(address));
+        }
+    }
+    let words = "run ./9733 --serve --file-size 1M --engine sync --duration 1ms --dry-run";
+    let words: Vec<&str> = words.split(' ').collect();
+    ground.fathom(&words).expect(0);
 }

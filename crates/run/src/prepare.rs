@@ -163,7 +163,7 @@ pub(crate) fn prepare_among(
 pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
     if resolved.effective.files.meta.is_empty() {
         let plans = plans(resolved, |_| true)?;
-        Ok(plans.iter().map(FilePlan::bytes_to_write).sum())
+        plans.iter().map(FilePlan::bytes_missing).sum()
     } else {
         names::check(resolved).map(|()| 0)
     }

@@ -1,8 +1,9 @@
 //! What must be written before a run, so that it measures storage and not holes.
 
-use super::{FileContent, Use, fill, pattern_label};
+use super::{FileContent, FilePlan, Use, fill, pattern_label};
 use crate::error::RunError;
 use crate::layout::FileSpec;
+use crate::safety;
 use std::fs::File;
 use workload::{EngineFeature, Workload};
 
@@ -89,6 +90,18 @@ pub(super) fn fill_plan(
         )));
     }
     Ok(FillPlan::Holes)
+}
+
+impl FilePlan {
+    /// Bytes that would be written before the run: of a file that has some of them, the others.
+    pub(super) fn bytes_missing(&self) -> Result<u64, RunError> {
+        Ok(match self.fill {
+            FillPlan::Nothing => 0,
+            FillPlan::Whole => self.bytes,
+            FillPlan::Holes => safety::open_present(&self.path)?
+                .map_or(self.bytes, |file| fill::hole_bytes(&file, self.bytes)),
+        })
+    }
 }
 
 fn missing_bytes(present: &Present<'_>, bytes: u64) -> u64 {
