@@ -28,7 +28,7 @@ pub(crate) fn form(file: &Path) -> Result<Form, Usage> {
         Some("md" | "markdown") => Ok(Form::Markdown),
         Some("xml") => Ok(Form::JUnit),
         Some(_) | None => Err(Usage(format!(
-            "-o {}: the ending says the form: .json, .md or .xml (JUnit)",
+            "-o {}: the ending says the form: .json, .md or .xml (JUnit); a page is made of records: `fathom report RECORDS -o FILE.html`",
             file.display()
         ))),
     }

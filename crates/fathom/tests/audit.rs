@@ -202,6 +202,7 @@ fn a_job_gets_the_findings_in_the_forms_that_it_reads_and_nothing_else_is_replac
         (markdown.as_str(), "does not hold what an audit found"),
         (path.to_str().unwrap(), "the ending says the form"),
         (&file("a.txt"), "the ending says the form"),
+        (&file("a.html"), "`fathom report RECORDS -o FILE.html`"),
     ] {
         let output = fathom(&["audit", path.to_str().unwrap(), "-o", name]);
         assert_eq!(output.status.code(), Some(2), "{name}");
