@@ -239,6 +239,16 @@ fn an_experiment_is_not_begun_twice_in_one_file_and_goes_on_where_it_is_asked_to
     let run = |more: &[&str]| in_dir(dir.path(), &[&["lab", "run", "p.toml"], more].concat());
     let early = run(&["--resume"]);
     assert_eq!(early.status.code(), Some(2), "{}", text(&early.stderr));
+    // A runner that was killed before its first slot leaves no more than this.
+    fs::write(dir.path().join("p.jsonl"), "").unwrap();
+    let begins = run(&["--resume"]);
+    assert_eq!(begins.status.code(), Some(3), "{}", text(&begins.stderr));
+    assert!(
+        text(&begins.stderr).contains("holds no slot yet: it begins"),
+        "{}",
+        text(&begins.stderr)
+    );
+    fs::remove_file(dir.path().join("p.jsonl")).unwrap();
     assert_eq!(run(&[]).status.code(), Some(3));
     let lines = fs::read_to_string(dir.path().join("p.jsonl")).unwrap();
     let twice = run(&[]);

@@ -273,10 +273,14 @@ impl StoreBefore {
                     "{shown} holds {slots} slots of an experiment and not the line of its plan, which was the first; put it back, or give another --records"
                 ));
             }
-            if self.is_resumed {
+            if self.is_resumed && !self.records.is_empty() {
                 return refused(format!(
                     "{shown} holds no experiment to go on with; leave --resume out"
                 ));
+            }
+            if self.is_resumed {
+                // Whoever was killed before the first slot left no more than this.
+                told(&format!("{shown} holds no slot yet: it begins"));
             }
             return Ok(false);
         };
