@@ -31,7 +31,7 @@ pub fn is_card(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::example::profile;
+    use crate::document::example::{load, profile};
     use analyze::{StudyOptions, study};
 
     fn of_a_profile() -> Study {
@@ -74,6 +74,37 @@ mod tests {
         assert_eq!(card_png(&of_a_profile()), card_png(&of_a_profile()));
         let nothing = study(&[], &StudyOptions::default());
         assert!(card_svg(&nothing).contains("No record counts."));
+    }
+
+    #[test]
+    fn a_comparison_says_of_what_and_against_what() {
+        let files = ["the old one", "the new one"].map(str::to_owned);
+        let options = StudyOptions {
+            labels: files.iter().cycle().take(12).cloned().collect(),
+            ..StudyOptions::default()
+        };
+        let loads: Vec<_> = (0..12)
+            .map(|at| load("mixed", 2000, 20_000_000 + at, 0))
+            .collect();
+        let mut study = study(&loads, &options);
+        study.baseline = Some(0);
+        let words = |study: &Study| {
+            let svg = card_svg(study);
+            svg[svg.find("<title>").unwrap()..svg.find("</title>").unwrap()].to_owned()
+        };
+        let against = words(&study);
+        assert!(
+            against.contains("Change of operations a second; Against the old one. "),
+            "{against}"
+        );
+        study.question = "Is the new one faster?".into();
+        let asked = words(&study);
+        assert!(
+            asked.contains(
+                "Is the new one faster?; Change of operations a second against the old one. "
+            ),
+            "{asked}"
+        );
     }
 
     #[test]

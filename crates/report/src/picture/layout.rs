@@ -87,7 +87,8 @@ pub(super) fn layout(study: &Study) -> Canvas {
 
 /// What the picture says, for those who cannot see it.
 fn words(document: &Document<'_>, card: Option<&Card>) -> String {
-    let mut out = vec![document.title.clone()];
+    let (title, lead) = headline(document);
+    let mut out = vec![title, lead];
     match card {
         Some(card) => {
             for line in &card.lines {
@@ -110,12 +111,30 @@ fn said(document: &Document<'_>) -> impl Iterator<Item = String> {
     said.map(|said| said_text(document.study, said))
 }
 
+/// What is shown and where it is from: of a comparison what was asked and against what, so that a change
+/// that is posted somewhere is one of something.
+fn headline(document: &Document<'_>) -> (String, String) {
+    let study = document.study;
+    let Some(baseline) = study.baseline else {
+        return (document.title.clone(), document.lead.clone());
+    };
+    let metric = study.metric.name();
+    let (against, lead) = (&study.arms[baseline].name, &document.lead);
+    if study.question.is_empty() {
+        let title = format!("Change of {metric}");
+        return (title, format!("Against {against}. {lead}"));
+    }
+    let lead = format!("Change of {metric} against {against}. {lead}");
+    (study.question.clone(), lead)
+}
+
 fn head(canvas: &mut Canvas, document: &Document<'_>) {
     let most = RIGHT - LEFT - 170.0;
     let start = Anchor::Start;
-    canvas.text(&document.title, (LEFT, 78.0), start, most, bold(36.0, INK));
+    let (title, lead) = headline(document);
+    canvas.text(&title, (LEFT, 78.0), start, most, bold(36.0, INK));
     canvas.text(
-        &document.lead,
+        &lead,
         (LEFT, 114.0),
         start,
         RIGHT - LEFT,
