@@ -1,5 +1,6 @@
 //! What a profile says when it has ended.
 
+use crate::words::counted;
 use crate::{Page, TextLayout, closing_answer, study_text};
 use analyze::Study;
 use record::Record;
@@ -122,7 +123,9 @@ fn course(profile: &ProfileAccount<'_>) -> String {
     let elapsed = shown(profile.elapsed, 100_000_000);
     let (rows, seed) = (profile.rows.len(), profile.order_seed);
     let plan = format!(
-        "{rows} rows in {planned} passes of random order (--order-seed {seed}), {slot} measured each time"
+        "{} in {} of random order (--order-seed {seed}), {slot} measured each time",
+        counted(rows, "row"),
+        passes(planned)
     );
     let fewest = stats::FEWEST_BLOCKS;
     let few = if (complete as usize) < fewest {
@@ -143,6 +146,13 @@ fn course(profile: &ProfileAccount<'_>) -> String {
         ProfileEnd::Failed(why) => {
             format!("{plan} were planned; ended after {complete} complete passes because {why}")
         }
+    }
+}
+
+fn passes(count: u32) -> String {
+    match count {
+        1 => "1 pass".to_owned(),
+        more => format!("{more} passes"),
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         (0, seen) => {
             let others = match seen.unwrap_or(0) {
                 0 => String::new(),
+                1 => " by the run (once by others)".to_owned(),
                 seen => format!(" by the run ({seen} times by others)"),
             };
             let written = Bytes(written);

@@ -201,6 +201,7 @@ impl Told<'_> {
             .and_then(|record| record.effective.get("threads"));
         let threads = threads.map_or("?", String::as_str);
         let who = match ranks {
+            1 if threads == "1" => "1 worker".to_owned(),
             1 => format!("{threads} workers"),
             ranks => format!("{ranks} ranks of {threads} workers each"),
         };
