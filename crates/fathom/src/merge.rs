@@ -9,6 +9,7 @@ use clap::{ArgMatches, Command};
 use record::{Joined, Record, join, read_records};
 use run::safety::OutputFile;
 use std::path::{Path, PathBuf};
+use units::on_one_line;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -56,7 +57,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let Joined { record, faults } = join(parts);
     faults
         .iter()
-        .for_each(|fault| say(&format!("warning: {fault}")));
+        .for_each(|fault| say(&format!("warning: {}", on_one_line(&fault.to_string()))));
     let faulty = faults.iter().map(record::PartFault::exit_code);
     // What is wrong with the command is said before what is missing.
     let faulty = faulty.min();

@@ -23,6 +23,10 @@ pub enum PartFault {
     },
     #[error("rank {rank} stands in {places}: nobody knows which of them counts; neither is used")]
     Twice { rank: u32, places: String },
+    #[error(
+        "{places} hold one record ({id}), and each says that it is of another rank: nobody knows whose it is; none is used"
+    )]
+    Copied { id: String, places: String },
     #[error("{ranks} of {size} {}: the record is of the others", if *.several { "are missing" } else { "is missing" })]
     Missing {
         /// As many as are named, and how many more.
@@ -46,7 +50,11 @@ impl PartFault {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Missing { .. } | Self::Incomplete { .. } => 5,
-            Self::NoPart { .. } | Self::Other { .. } | Self::Twice { .. } | Self::NotOne(_) => 2,
+            Self::NoPart { .. }
+            | Self::Other { .. }
+            | Self::Twice { .. }
+            | Self::Copied { .. }
+            | Self::NotOne(_) => 2,
         }
     }
 }
@@ -155,11 +163,15 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
 
 /// The record of a part, attributed; what is incomplete of it is told.
 fn told(part: Part, faults: &mut Vec<PartFault>, lost: &mut Vec<LostRank>) -> Record {
-    let record = attributed(&part);
+    let mut record = part.record;
+    if record.outcome.status == Status::Ok {
+        return record;
+    }
+    let why = record.outcome.message.clone().unwrap_or_default();
+    attribute(&mut record);
     if record.outcome.status != Status::Incomplete {
         return record;
     }
-    let why = part.record.outcome.message.unwrap_or_default();
     if record.elapsed_ns == 0 {
         lost.push(LostRank {
             rank: part.rank,
@@ -183,9 +195,26 @@ fn rank_of(record: &Record) -> Result<u32, &'static str> {
     if record.generators().count() > 1 {
         return Err("is joined already; give the parts that it was made of");
     }
+    if !group.lost.is_empty() {
+        return Err("says of other ranks that they are lost, which a rank's own part does not");
+    }
+    if contradicts_itself(&record.outcome) {
+        return Err("says one thing by its outcome and another by its exit code");
+    }
     let rank = record.generator().rank;
     rank.filter(|rank| *rank < group.size)
         .ok_or("does not say which rank it is of")
+}
+
+/// Whether no run ends with this exit code and this word: success where something was wrong would be
+/// the exit code of the whole.
+fn contradicts_itself(outcome: &Outcome) -> bool {
+    match outcome.status {
+        Status::Ok => !matches!(outcome.exit_code, 0 | 3),
+        Status::Failed | Status::Interrupted | Status::Incomplete => {
+            !(1..=255).contains(&outcome.exit_code)
+        }
+    }
 }
 
 /// Those that belong to the trial of which there are most.
@@ -264,23 +293,14 @@ fn differs(one: &Record, other: &Record) -> Option<&'static str> {
     asked.map(|(what, _)| what).or_else(groups)
 }
 
-/// Those of ranks that are there once.
+/// Those of ranks that are there once, and of no other rank's record.
 fn each_once(
     parts: Vec<Part>,
     faults: &mut Vec<PartFault>,
     lost: &mut BTreeMap<u32, LostRank>,
 ) -> Vec<Part> {
-    let mut places: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for part in &parts {
-        let of_rank = places.entry(part.rank).or_default();
-        of_rank.push(part.place.clone());
-    }
-    places.retain(|_, places| places.len() > 1);
-    let once = parts
-        .into_iter()
-        .filter(|part| !places.contains_key(&part.rank));
-    let once = once.collect();
-    for (rank, places) in places {
+    let (parts, several) = once(parts, |part| part.rank);
+    for (rank, of_rank) in several {
         let why = "several parts of it were given".to_owned();
         lost.insert(
             rank,
@@ -292,23 +312,51 @@ fn each_once(
         );
         faults.push(PartFault::Twice {
             rank,
-            places: places.join(" and "),
+            places: places(&of_rank),
         });
     }
-    once
+    let (mut parts, several) = once(parts, |part| part.record.id.clone());
+    parts.sort_by_key(|part| part.rank);
+    for (id, copies) in several {
+        lost.extend(copies.iter().map(|part| {
+            let why = "its part is that of another rank".to_owned();
+            let lost = LostRank {
+                rank: part.rank,
+                host: None,
+                why,
+            };
+            (part.rank, lost)
+        }));
+        faults.push(PartFault::Copied {
+            id,
+            places: places(&copies),
+        });
+    }
+    parts
 }
 
-/// The part's record with whose outcome it is.
-fn attributed(part: &Part) -> Record {
-    let mut record = part.record.clone();
-    let called = record.generator().called().into_owned();
-    if record.outcome.status != Status::Ok {
-        let message = record.outcome.message.as_mut();
-        message
-            .into_iter()
-            .for_each(|message| *message = format!("{called}: {message}"));
+fn places(parts: &[Part]) -> String {
+    let places: Vec<&str> = parts.iter().map(|part| part.place.as_str()).collect();
+    places.join(" and ")
+}
+
+/// Those of which there is one, and the others by what they have in common.
+fn once<K: Ord>(parts: Vec<Part>, of: impl Fn(&Part) -> K) -> (Vec<Part>, BTreeMap<K, Vec<Part>>) {
+    let mut all: BTreeMap<K, Vec<Part>> = BTreeMap::new();
+    for part in parts {
+        all.entry(of(&part)).or_default().push(part);
     }
-    record
+    let alone = all.extract_if(.., |_, parts| parts.len() == 1);
+    let alone: Vec<Part> = alone.flat_map(|(_, parts)| parts).collect();
+    (alone, all)
+}
+
+/// Says in its outcome whose it is.
+fn attribute(record: &mut Record) {
+    let called = record.generator().called().into_owned();
+    if let Some(message) = &mut record.outcome.message {
+        *message = format!("{called}: {message}");
+    }
 }
 
 /// The record without what was lost, also without being named: incomplete where anything was.
@@ -534,6 +582,50 @@ mod tests {
         let joined = join(given(vec![part(7, 4)]));
         assert!(told(&joined)[0].contains("which rank"));
         assert_eq!(join(Vec::new()), Joined::default());
+    }
+
+    /// What is said of the second of three parts that was changed so, and what the whole is then.
+    fn with_one_changed(change: impl Fn(&mut Record)) -> (String, Record) {
+        let mut parts: Vec<Record> = (0..3).map(|rank| part(rank, 3)).collect();
+        change(&mut parts[1]);
+        let joined = join(given(parts));
+        assert_eq!(joined.faults[0].exit_code(), 2);
+        (told(&joined)[0].clone(), joined.record.unwrap())
+    }
+
+    #[test]
+    fn a_part_that_contradicts_itself_makes_no_success_of_the_whole() {
+        for (status, exit_code) in [
+            (Status::Failed, 0),
+            (Status::Incomplete, 256),
+            (Status::Interrupted, -1),
+            (Status::Ok, 77),
+        ] {
+            let (said, whole) = with_one_changed(|part| {
+                (part.outcome.status, part.outcome.exit_code) = (status, exit_code);
+            });
+            assert!(said.contains("by its exit code"), "{said}");
+            assert_eq!(whole.outcome.exit_code, 5);
+            assert_eq!(whole.operations.count(), 200);
+        }
+        let (said, whole) = with_one_changed(|part| {
+            let lost = LostRank::default();
+            part.group.as_mut().unwrap().lost.push(lost);
+        });
+        assert!(said.contains("says of other ranks"), "{said}");
+        let lost = whole.group.unwrap().lost;
+        assert_eq!((lost.len(), lost[0].rank), (1, 1));
+    }
+
+    #[test]
+    fn a_record_that_is_there_as_two_ranks_is_neither_s_and_the_others_are_kept() {
+        let (said, whole) = with_one_changed(|part| part.id = "id 2".into());
+        assert_eq!(
+            said,
+            "part-1 and part-2 hold one record (id 2), and each says that it is of another rank: nobody knows whose it is; none is used"
+        );
+        assert_eq!(whole.operations.count(), 100);
+        assert_eq!(whole.outcome.status, Status::Incomplete);
     }
 
     #[test]

@@ -10,9 +10,9 @@ mod refusal;
 mod series;
 
 use crate::{
-    Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Measurements,
-    Outcome, PaceAccount, Record, Residency, StonewallAccount, ThresholdResult, Verification,
-    WalkAccount, WorkerAccount,
+    Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Outcome,
+    PaceAccount, Record, Residency, StonewallAccount, ThresholdResult, Verification, WalkAccount,
+    WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
@@ -116,13 +116,14 @@ impl Record {
     }
 
     /// What is left with the host when everything that adds up has gone.
-    fn part(&self) -> Self {
-        Self {
-            asked: BTreeMap::new(),
-            hosts: Vec::new(),
-            warmup: Measurements::default(),
-            series: Vec::new(),
-            workers: Vec::new(),
+    fn part(&mut self) -> Self {
+        // What is long and adds up is set aside, so that no copy of it is made to be dropped.
+        let asked = std::mem::take(&mut self.asked);
+        let hosts = std::mem::take(&mut self.hosts);
+        let warmup = std::mem::take(&mut self.warmup);
+        let series = std::mem::take(&mut self.series);
+        let workers = std::mem::take(&mut self.workers);
+        let part = Self {
             locks: None,
             trial: None,
             repeat: None,
@@ -133,7 +134,10 @@ impl Record {
                 ..LoadAccount::default()
             }),
             ..self.clone()
-        }
+        };
+        (self.asked, self.hosts, self.warmup) = (asked, hosts, warmup);
+        (self.series, self.workers) = (series, workers);
+        part
     }
 
     /// A part whose times are from the common start began so much later: makes them its own.

@@ -19,7 +19,8 @@ The time from the first operation of the first rank to that of the last (group.s
 and by how much their clocks may differ (twice group.clock_bound_ns): above 1 % of the
 measured time together. Clocks that nothing keeps in step (group.unsynchronised) say
 nothing, unless all ranks ran in one boot of one machine and read the same clock.
-Beyond what was asked (--max-skew, group.max_skew_ns) the run does not count.
+Beyond what was asked (--max-skew, group.max_skew_ns) the run does not count, and neither
+does one of which half the time is skew: ranks that hardly met are no group.
 While some ranks are not there yet, the others have the target to themselves, and at the
 end those that began late have it. The rate of the whole is that of a smaller group for
 as long, and latencies are mixed from two loads.
@@ -29,6 +30,8 @@ step (chronyd, PTP), and run long against the skew.",
 };
 
 const MOST: f64 = 0.01;
+/// With more of the time than this in skew, ranks hardly met.
+const HARDLY_MET: f64 = 0.5;
 
 fn check(record: &Record) -> Vec<Finding> {
     let Some(group) = record.group.as_ref().filter(|group| group.size > 1) else {
@@ -40,6 +43,15 @@ fn check(record: &Record) -> Vec<Finding> {
             Severity::Invalid,
             format!("ranks began {skew} apart, more than --max-skew {most}"),
             "give each rank a free CPU, or allow more with --max-skew and run long against it",
+        )];
+    }
+    let apart = group.skew_ns.filter(|_| record.elapsed_ns > 0);
+    let apart = apart.map(|skew| (Nanos(skew), ratio(skew, record.elapsed_ns)));
+    if let Some((skew, share)) = apart.filter(|(_, share)| *share > HARDLY_MET) {
+        return vec![RULE.finding(
+            Severity::Invalid,
+            format!("ranks began {skew} apart, {} of the measured time: they hardly loaded the target together", percent(share)),
+            "join parts of one start alone, and have all ranks wait for it (--start-at further ahead)",
         )];
     }
     if group.unsynchronised && !one_clock {
@@ -121,6 +133,19 @@ mod tests {
             only(&found),
             "ranks began 11 ms apart, more than --max-skew 10 ms"
         );
+    }
+
+    #[test]
+    fn ranks_that_hardly_met_are_no_group_whatever_their_clocks_say() {
+        let mut record = group(2);
+        let half = record.elapsed_ns / 2;
+        let told = record.group.as_mut().unwrap();
+        (told.skew_ns, told.unsynchronised) = (Some(half + 1_000_000), true);
+        let found = check(&record);
+        assert_eq!(found[0].severity, Severity::Invalid);
+        assert!(only(&found).contains("they hardly loaded the target together"));
+        record.group.as_mut().unwrap().skew_ns = Some(half);
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
     }
 
     #[test]

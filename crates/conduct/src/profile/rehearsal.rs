@@ -121,12 +121,13 @@ fn cost(
     Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
 }
 
-/// Whether nothing ended in so short a time, as on a machine that is busy with something else.
-/// Nothing failed; a slot is longer.
+/// Whether nothing ended in so short a time, on one host or on some of several, as on a machine that
+/// is busy with something else. Nothing failed; a slot is longer. A rank that has gone is missed by
+/// whoever measures next.
 fn was_too_short(record: &Record) -> bool {
     record.outcome.status == Status::Incomplete
         && record.errors.is_empty()
-        && record.operations.count() == 0
+        && (record.operations.count() == 0 || record.lost_ranks() > 0)
 }
 
 /// Gives a row a short end and returns its time. A row with an end of its own keeps it: how long it
@@ -144,7 +145,7 @@ fn shorten(workload: &mut Workload) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Operations;
+    use record::{GroupAccount, LostRank, Operations};
 
     #[test]
     fn a_rehearsal_in_which_nothing_ended_is_no_failure_of_the_target() {
@@ -159,6 +160,16 @@ mod tests {
             },
         );
         assert!(!was_too_short(&record), "something else was incomplete");
+        record.group = Some(GroupAccount {
+            size: 2,
+            lost: vec![LostRank {
+                rank: 1,
+                why: "no operation was measured".into(),
+                ..LostRank::default()
+            }],
+            ..GroupAccount::default()
+        });
+        assert!(was_too_short(&record), "a rank had no time for any");
         record.outcome.status = Status::Failed;
         assert!(!was_too_short(&record));
     }
