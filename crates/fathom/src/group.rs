@@ -17,7 +17,7 @@ mod work;
 
 use crate::exit::Usage;
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use host::{CommonStart, Machine, StartBy};
 use record::{FathomVersion, GroupAccount, Record, TargetReach};
 use std::path::Path;
@@ -138,16 +138,17 @@ pub(crate) fn add_connected(command: Command) -> Command {
         .arg(
             Arg::new(front::MARK)
                 .long(front::MARK)
-                .action(ArgAction::SetTrue)
+                .value_name("RANKS")
+                .value_parser(clap::value_parser!(u64))
                 .hide(true)
-                .help("A process with --hosts started this one")
+                .help("A process with --hosts started this one, as one of so many")
                 .help_heading(HEADING),
         )
 }
 
 /// Has the exit code told so that whoever started the launcher knows whose it is.
 pub(crate) fn note_front(matches: &ArgMatches) {
-    if matches.get_flag(front::MARK) {
+    if matches.contains_id(front::MARK) {
         crate::exit::speak_to_front();
     }
 }

@@ -106,7 +106,7 @@ fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             said.contains(wanted)
-                && said.contains(&format!("{FATHOM} run --under-front x"))
+                && said.contains(&format!("{FATHOM} run --under-front=3 x"))
                 && said.contains("--random")
                 && !said.contains("--hosts"),
             "{version}: {said}"
@@ -233,6 +233,30 @@ fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
             said.contains("no rank said how") && said.contains("must let `ssh HOST"),
             "{end}: {said}"
         );
+    }
+}
+
+#[test]
+fn fewer_ranks_than_hosts_were_named_for_are_no_success() {
+    let dir = tempfile::tempdir().unwrap();
+    // One in the place of three, and three of which none hears of the others.
+    let three = STARTS_ONE.replace(
+        "exec \"$@\"",
+        "\"$@\" & \"$@\" & \"$@\"; code=$?; wait; exit $code",
+    );
+    for (rest, started) in [(STARTS_ONE, 1), (three.as_str(), 3)] {
+        let program = launcher(dir.path(), "HYDRA build details:", rest);
+        let hosts = format!("--hosts localhost:3 --launcher {}", program.display());
+        let words = format!("{RUN} --records r.jsonl {hosts}");
+        let (code, said) = fathom(dir.path(), &words, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        assert_eq!(
+            said.matches("asks for 3 ranks, and the launcher started this one as one of 1")
+                .count(),
+            started,
+            "{said}"
+        );
+        assert!(!dir.path().join("r.jsonl").exists());
     }
 }
 

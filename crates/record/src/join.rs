@@ -198,23 +198,12 @@ fn rank_of(record: &Record) -> Result<u32, &'static str> {
     if !group.lost.is_empty() {
         return Err("says of other ranks that they are lost, which a rank's own part does not");
     }
-    if contradicts_itself(&record.outcome) {
+    if record.outcome.contradicts_itself() {
         return Err("says one thing by its outcome and another by its exit code");
     }
     let rank = record.generator().rank;
     rank.filter(|rank| *rank < group.size)
         .ok_or("does not say which rank it is of")
-}
-
-/// Whether no run ends with this exit code and this word: success where something was wrong would be
-/// the exit code of the whole.
-fn contradicts_itself(outcome: &Outcome) -> bool {
-    match outcome.status {
-        Status::Ok => !matches!(outcome.exit_code, 0 | 3),
-        Status::Failed | Status::Interrupted | Status::Incomplete => {
-            !(1..=255).contains(&outcome.exit_code)
-        }
-    }
 }
 
 /// Those that belong to the trial of which there are most.

@@ -20,6 +20,7 @@ pub use refusal::NotOneWorkload;
 use series::SeriesOfAll;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 impl Record {
     /// Makes of this record and that of other hosts, which did their part of the same workload, the
@@ -118,12 +119,10 @@ impl Record {
     /// What is left with the host when everything that adds up has gone.
     fn part(&mut self) -> Self {
         // What is long and adds up is set aside, so that no copy of it is made to be dropped.
-        let asked = std::mem::take(&mut self.asked);
-        let hosts = std::mem::take(&mut self.hosts);
-        let warmup = std::mem::take(&mut self.warmup);
-        let series = std::mem::take(&mut self.series);
-        let workers = std::mem::take(&mut self.workers);
+        let aside = (take(&mut self.hosts), take(&mut self.warmup));
+        let long = (take(&mut self.series), take(&mut self.workers));
         let part = Self {
+            asked: BTreeMap::new(),
             locks: None,
             trial: None,
             repeat: None,
@@ -135,8 +134,8 @@ impl Record {
             }),
             ..self.clone()
         };
-        (self.asked, self.hosts, self.warmup) = (asked, hosts, warmup);
-        (self.series, self.workers) = (series, workers);
+        (self.hosts, self.warmup) = aside;
+        (self.series, self.workers) = long;
         part
     }
 

@@ -13,7 +13,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// What this process says to those that it starts: its launcher's end is heard by it alone.
+/// What this process says to those that it starts: its launcher's end is heard by it alone, and how
+/// many there are to be.
 pub(super) const MARK: &str = "under-front";
 
 /// Options that are this process's own, with a value each.
@@ -85,7 +86,7 @@ impl LaunchFront {
         };
         let launcher = Launcher::find(text("launcher"), &around)?;
         let program = own_program()?;
-        let command = command(&program, std::env::args_os().skip(1));
+        let command = command(&program, hosts.ranks(), std::env::args_os().skip(1));
         let line = launcher.line(&hosts, &around, command)?;
         Ok(Some(Self {
             hosts,
@@ -166,11 +167,15 @@ fn check_mode(matches: &ArgMatches) -> Result<(), String> {
 }
 
 /// The command of each rank: what this process was called with, without what is its own.
-fn command(program: &std::path::Path, given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn command(
+    program: &std::path::Path,
+    ranks: u64,
+    given: impl Iterator<Item = OsString>,
+) -> Vec<OsString> {
     let mut given = given.peekable();
     let mut out = vec![program.as_os_str().to_owned()];
     out.extend(given.next_if(|word| !word.to_string_lossy().starts_with('-')));
-    out.push(format!("--{MARK}").into());
+    out.push(format!("--{MARK}={ranks}").into());
     while let Some(word) = given.next() {
         if word == "--" {
             out.push(word);
@@ -198,19 +203,19 @@ mod tests {
 
     fn of(words: &str) -> String {
         let given = words.split(' ').map(OsString::from);
-        quoted(&command(std::path::Path::new("/f"), given))
+        quoted(&command(std::path::Path::new("/f"), 3, given))
     }
 
     #[test]
     fn ranks_have_the_command_without_what_is_the_front_s_own() {
         assert_eq!(
             of("run x --hosts a,b --random --launcher=srun --duration 1s"),
-            "/f run --under-front x --random --duration 1s"
+            "/f run --under-front=3 x --random --duration 1s"
         );
         assert_eq!(
             of("run --hostfile f --mode standalone x -- --hosts --bs=4k"),
-            "/f run --under-front x -- --hosts --bs=4k"
+            "/f run --under-front=3 x -- --hosts --bs=4k"
         );
-        assert_eq!(of("-t 1 --host-list=a x"), "/f --under-front -t 1 x");
+        assert_eq!(of("-t 1 --host-list=a x"), "/f --under-front=3 -t 1 x");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 /// More ranks on one host than anybody means.
 const MOST_RANKS: u32 = 65_536;
+/// What the system of names allows (RFC 1035); a launcher may fall over more.
+const LONGEST_NAME: usize = 253;
 
 /// A host, and how many ranks it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +137,12 @@ fn check_name(name: &str) -> Result<(), String> {
     if name.starts_with('-') {
         return Err(format!("{name:?} is no host: no name begins with a hyphen"));
     }
+    if name.len() > LONGEST_NAME {
+        return Err(format!(
+            "{:?}… is no host: names are of at most {LONGEST_NAME} letters",
+            name.chars().take(20).collect::<String>()
+        ));
+    }
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     match name.chars().find(|letter| !is_of_name(*letter)) {
         None => Ok(()),
@@ -168,7 +176,9 @@ mod tests {
 
     #[test]
     fn what_is_no_list_of_hosts_is_refused_with_what_is_wrong() {
+        let too_long = "a".repeat(254);
         for (list, wanted) in [
+            (too_long.as_str(), "at most 253 letters"),
             ("", "a host has a name"),
             ("a,,b", "a host has a name"),
             ("a,b,A", "host A stands there twice"),

@@ -70,6 +70,7 @@ impl Launch {
         let text = |name: &str| super::text(matches, name);
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
+        check_number(matches)?;
         let Some(launched) = launched().filter(|_| text("rank").is_none()) else {
             return Ok(None);
         };
@@ -129,6 +130,22 @@ impl Launch {
         ))
         .into())
     }
+}
+
+/// Refuses another number of ranks than hosts were named for: each process that is told of no other
+/// would measure by itself, and its success would look like that of all.
+fn check_number(matches: &ArgMatches) -> Result<()> {
+    let Some(wanted) = matches.get_one::<u64>(super::front::MARK).copied() else {
+        return Ok(());
+    };
+    let of = launched().map_or(1, |launched| u64::from(launched.size));
+    if of == wanted {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "--hosts asks for {wanted} ranks, and the launcher started this one as one of {of}: nothing was measured. A launcher that is a wrapper of another may have changed how many it starts, or not have told ranks of each other; `--dry-run` prints the line that it was given"
+    ))
+    .into())
 }
 
 /// The times of a group.

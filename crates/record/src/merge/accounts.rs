@@ -80,6 +80,17 @@ impl Difference {
 }
 
 impl Outcome {
+    /// Whether no run ends with this exit code and this word: success where something was wrong
+    /// would be the exit code of the whole.
+    pub(crate) fn contradicts_itself(&self) -> bool {
+        match self.status {
+            Status::Ok => !matches!(self.exit_code, 0 | 3),
+            Status::Failed | Status::Interrupted | Status::Incomplete => {
+                !(1..=255).contains(&self.exit_code)
+            }
+        }
+    }
+
     /// The exit code of a trial of which nothing failed but thresholds.
     const MISSED: i32 = 3;
 
