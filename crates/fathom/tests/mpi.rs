@@ -83,7 +83,7 @@ impl Launcher {
     /// The line that starts so many ranks; whatever happens, it ends.
     fn line(&self, ranks: &str, dir: &Path, words: &str) -> Command {
         let mut out = Command::new("timeout");
-        out.args(["-k", "5", "100"])
+        out.args(["-k", "5", "300"])
             .arg(&self.program)
             .args(self.words)
             .args(["-n", ranks, FATHOM])
@@ -301,7 +301,7 @@ impl Launcher {
     /// The command that starts itself on this machine four times, by this launcher.
     fn by_front(&self, dir: &Path, words: &str) -> Command {
         let mut out = Command::new("timeout");
-        out.args(["-k", "5", "100", FATHOM])
+        out.args(["-k", "5", "300", FATHOM])
             .args(words.split_whitespace())
             .args(["--hosts", "localhost:4", "--launcher"])
             .arg(&self.program)
@@ -463,7 +463,7 @@ block-size = \"4K\"
 duration = \"200ms\"
 ";
 
-const PROFILE: &str = "profile . --rows rows.toml --size 16M --passes 2 --max-skew 60s --lost-after 3s -o r.jsonl --report r.html";
+const PROFILE: &str = "profile . --rows rows.toml --size 16M --passes 2 --max-skew 60s --lost-after 10s -o r.jsonl --report r.html";
 
 fn place_of_rows() -> tempfile::TempDir {
     let dir = place();
