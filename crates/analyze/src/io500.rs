@@ -45,14 +45,6 @@ pub struct Io500Score {
     pub score: f64,
 }
 
-impl Io500Result {
-    /// The phases without a rate, with the reason.
-    pub fn missing(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let lines = self.phases.iter();
-        lines.filter_map(|line| Some((line.phase.name, line.why_not.as_deref()?)))
-    }
-}
-
 /// The runs of IO500's phases among these records, each by its plan.
 pub(crate) fn io500(records: &[Record]) -> Vec<Io500Result> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();

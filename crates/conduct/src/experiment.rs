@@ -71,7 +71,7 @@ impl Experiment {
     /// Carries the plan out as [`lab::run`] says, from its beginning.
     ///
     /// # Errors
-    /// The plan cannot begin, or a record cannot be kept.
+    /// The plan cannot begin.
     pub fn run(
         &self,
         context: &Context,

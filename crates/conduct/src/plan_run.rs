@@ -196,7 +196,7 @@ fn logarithm(metric: &Quantity, record: &Record) -> Option<f64> {
 /// Carries out what is left of the plan.
 ///
 /// # Errors
-/// The plan cannot begin, or a record cannot be kept.
+/// The plan cannot begin.
 pub fn carry_out(
     run: &PlanRun<'_>,
     done: Vec<Record>,

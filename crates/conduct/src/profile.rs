@@ -203,7 +203,7 @@ pub enum ProfileError {
 ///
 /// # Errors
 /// Nothing was measured: the target cannot be used, cannot be filled, fails in the rehearsal, or a
-/// signal came before the first slot. Or a record cannot be kept.
+/// signal came before the first slot.
 pub fn profile(
     request: &ProfileRequest,
     generator: &mut dyn Generator,

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 50] = [
+const WORDS: [(&str, &str, &str); 52] = [
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -58,6 +58,11 @@ const WORDS: [(&str, &str, &str); 50] = [
         "run",
         "-r",
         "elbencho's -r is --read-percent 100, which is what a run does anyway",
+    ),
+    (
+        "run",
+        "-o",
+        "records are kept with --records FILE.jsonl, the result goes to --output FILE",
     ),
     ("run", "--iodirect", "--direct"),
     ("run", "--rand", "--random"),
@@ -125,6 +130,11 @@ const WORDS: [(&str, &str, &str); 50] = [
     ("load", "-H", "curl's -H is --header 'NAME: VALUE'"),
     ("load", "-c", "wrk's -c is --users"),
     ("load", "-u", "--users"),
+    (
+        "load",
+        "-o",
+        "records are kept with --records FILE.jsonl, the result goes to --output FILE",
+    ),
     (
         "serve block",
         "--listen",

@@ -62,7 +62,8 @@ impl SnapshotFile {
         if let Err(error) = &written {
             // The record at the end says whether it can be kept; the run goes on.
             say(&format!(
-                "warning: what was measured so far is not kept: {error:#}"
+                "warning: what was measured so far is not kept: {}",
+                crate::exit::told(error)
             ));
         }
         written.is_ok()

@@ -194,7 +194,7 @@ fn the_plan_that_is_printed_can_be_changed_and_run() {
     ended.expect(0);
     let text = one_line(&ended.stdout);
     assert!(
-        text.contains("No IO500-like score: ior-hard-write (it is not in the plan)"),
+        text.contains("No IO500-like score: ior-hard-write to mdtest-hard-delete (it is not in the plan) missing"),
         "{text}"
     );
     assert!(

@@ -261,6 +261,61 @@ fn a_launcher_that_is_interrupted_leaves_what_was_measured() {
 }
 
 #[test]
+fn a_record_that_cannot_be_written_costs_no_rank_its_result() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let words = SHORT.replace("r.jsonl", "/dev/full");
+        let (code, said) = launcher.ended(dir.path(), &words);
+        assert_eq!(code, Some(1), "{name}: {said}");
+        assert_eq!(
+            said.matches("outcome       ok").count(),
+            1,
+            "{name}: {said}"
+        );
+        let error = "error: /dev/full: No space left on device";
+        assert_eq!(said.matches(error).count(), 1, "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// The first rank cannot write far into a file; the others, whose turn would come, did nothing wrong.
+#[test]
+fn a_rank_that_fails_ends_all_and_none_of_those_that_had_done_nothing_is_lost() {
+    const FAR: &str = "trap '' XFSZ; [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" != 0 ] || ulimit -f 131072; exec \"$@\"";
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let make = "run far --file-size 256M --write-percent 100 --total-bytes 1M";
+        let mut alone = Command::new(FATHOM);
+        let made = alone.args(make.split(' ')).current_dir(dir.path()).output();
+        assert!(made.unwrap().status.success(), "{name}");
+        let line = launcher.line("3", dir.path(), "");
+        let mut wrapped = Command::new(line.get_program());
+        let words = line.get_args().take_while(|word| *word != FATHOM);
+        let output = wrapped
+            .args(words)
+            .args(["sh", "-c", FAR, "sh", FATHOM])
+            .args("run far --offset 128M --file-size 256M --random --write-percent 100 --rate-iops 0.4".split(' '))
+            .args("--duration 60s --no-live --max-skew 60s --lost-after 30s --records r.jsonl".split(' '))
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        let record = record(dir.path(), &said);
+        assert_eq!(record.outcome.status, Status::Failed, "{name}: {said}");
+        let why = record.outcome.message.unwrap();
+        assert!(
+            why.contains("(rank 0): 1 operation failed"),
+            "{name}: {why}"
+        );
+        assert_eq!(record.group.unwrap().lost, [], "{name}");
+        assert!(!said.contains("rate_not_kept"), "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
 fn what_ranks_cannot_do_together_is_refused_once_and_by_all() {
     for launcher in launchers() {
         let dir = place();

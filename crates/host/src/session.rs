@@ -17,6 +17,9 @@ use record::{HostAccount, HostRole, ProcessAccount, Record, StorageLayer};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use sys::{Clock as _, Usage};
 
+/// So many times as long as it measured is a time of its own.
+const MUCH_LONGER: u64 = 2;
+
 /// One or several works that start together.
 pub struct Session<'a> {
     context: &'a Context,
@@ -133,7 +136,9 @@ impl<'a> Session<'a> {
                 continue;
             };
             let (before, after) = (&first.counters, &last.counters);
-            let window_ns = (parts > 1).then(|| last.at.saturating_sub(first.at));
+            let window = last.at.saturating_sub(first.at);
+            let is_longer = window > record.elapsed_ns.saturating_mul(MUCH_LONGER);
+            let window_ns = (parts > 1 || is_longer).then_some(window);
             let (_, devices, own) = ended;
             let generator = record.generator_mut();
             generator.process = if parts == 1 {

@@ -59,7 +59,7 @@ pub enum Kept<'a> {
 /// its last failure says so. A row in which nothing is left to compare is run no further.
 ///
 /// # Errors
-/// The plan cannot begin, or a record cannot be kept.
+/// The plan cannot begin.
 pub fn run(
     plan: &PlanFacts,
     done: Vec<Record>,
@@ -292,7 +292,9 @@ impl Course<'_> {
                 self.count_failure(&mut record, failures.entry(turn.arm).or_default());
             }
             let wrote = wrote(&record);
-            self.kept(record)?;
+            if let Err(error) = self.kept(record) {
+                return Ok(Some(Broken::Machine(error.to_string())));
+            }
             if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
             }
@@ -306,12 +308,12 @@ impl Course<'_> {
         Ok(None)
     }
 
-    /// Keeps a record.
+    /// Keeps a record; one that cannot be kept was measured all the same.
     fn kept(&mut self, record: Record) -> Result<(), LabError> {
-        (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
+        let kept = (self.keep)(Kept::Record(&record)).map_err(LabError::Keep);
         self.lost.add(&record);
         self.records.push(record);
-        Ok(())
+        kept
     }
 
     fn slot(&mut self, turn: Turn) -> Result<Record, LabError> {
@@ -812,11 +814,9 @@ mod tests {
         };
         let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
         let plan = fixed(&["r"], 3);
-        let error = run(&plan, vec![], &mut mock, &mut keep, &mut |_| true).unwrap_err();
-        assert_eq!(
-            (error.to_string().as_str(), calls),
-            ("a record cannot be kept: the disk is full", 2)
-        );
+        let ended = run(&plan, vec![], &mut mock, &mut keep, &mut |_| true).unwrap();
+        let why = WhyEnded::Failed("a record cannot be kept: the disk is full".into());
+        assert_eq!((ended.why, ended.records.len(), calls), (why, 1, 2));
     }
 
     #[test]

@@ -16,11 +16,13 @@ pub struct LimitSearch {
 }
 
 /// What a search has found.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LimitFound {
     /// A step each.
     pub records: Vec<Record>,
     pub account: SearchAccount,
+    /// What ended it before it knew, after steps that were measured.
+    pub ended_by: Option<LabError>,
 }
 
 /// Raises the rate until the threshold breaks, and searches between. What the arm needs is made once
@@ -28,8 +30,8 @@ pub struct LimitFound {
 /// next step begins.
 ///
 /// # Errors
-/// A step did not start, or a record cannot be kept. What a signal ends after the first step is a
-/// search that ended early.
+/// The first step did not start. What ends it later, such as a signal or a record that cannot be kept,
+/// leaves a search that ended early.
 pub fn find_limit(
     mut limit: LimitSearch,
     conduct: &mut dyn Conduct,
@@ -37,7 +39,7 @@ pub fn find_limit(
 ) -> Result<LimitFound, LabError> {
     let mut turn = Turn::default();
     conduct.prepare(turn).map_err(LabError::Step)?;
-    let (mut points, mut records) = (Vec::new(), Vec::new());
+    let (mut points, mut records, mut ended_by) = (Vec::new(), Vec::new(), None);
     let mut next = limit.rates.next_rate();
     while let Some(per_second) = next {
         let work = Work::AtRate {
@@ -48,10 +50,13 @@ pub fn find_limit(
             Ok(record) => record,
             Err(mut unstarted) => {
                 conduct.release(turn, &mut unstarted.record);
-                if unstarted.record.outcome.status == Status::Interrupted && !records.is_empty() {
-                    break;
+                let is_stopped = unstarted.record.outcome.status == Status::Interrupted;
+                let error = LabError::Step(unstarted);
+                if records.is_empty() {
+                    return Err(error);
                 }
-                return Err(LabError::Step(unstarted));
+                ended_by = (!is_stopped).then_some(error);
+                break;
             }
         };
         let point = point(per_second, &record, &limit.threshold);
@@ -72,16 +77,19 @@ pub fn find_limit(
         if let Some(load) = &mut record.load {
             load.search = Some(limit.account(&points));
         }
-        let kept = keep(&record).map_err(LabError::Keep);
-        if kept.is_err() && next.is_some() {
+        ended_by = keep(&record).map_err(LabError::Keep).err();
+        if ended_by.is_some() && next.take().is_some() {
             conduct.release(turn, &mut record);
         }
-        kept?;
         records.push(record);
         turn.pass += 1;
     }
     let account = limit.account(&points);
-    Ok(LimitFound { records, account })
+    Ok(LimitFound {
+        records,
+        account,
+        ended_by,
+    })
 }
 
 impl LimitSearch {
@@ -257,6 +265,25 @@ mod tests {
         let (found, kept) = find(&mut mock).unwrap();
         assert_eq!((kept, found.account.holds_at), (2, Some(200.0)));
         assert!(mock.log.last().unwrap().starts_with("release"));
+    }
+
+    #[test]
+    fn what_ends_it_after_a_step_leaves_the_steps_before_it() {
+        let mut mock = Mock::new(|_, work, steps| match steps {
+            2 | 3 => Ok(step(work, 1e9)),
+            _ => Err(unstarted(failed(Status::Failed, 1))),
+        });
+        let (found, kept) = find(&mut mock).unwrap();
+        assert!(matches!(found.ended_by, Some(LabError::Step(_))));
+        assert_eq!((kept, found.records.len()), (2, 2));
+        assert!(mock.log.last().unwrap().starts_with("release"));
+        let mut mock = Mock::new(|_, work, _| Ok(step(work, 1e9)));
+        let mut full = |_: &Record| Err("the disk is full".into());
+        let found = find_limit(limit(), &mut mock, &mut full).unwrap();
+        assert!(matches!(found.ended_by, Some(LabError::Keep(_))));
+        assert_eq!(found.account.holds_at, Some(100.0));
+        let released = mock.log.iter().filter(|step| step.starts_with("release"));
+        assert_eq!((found.records.len(), released.count()), (1, 1));
     }
 
     #[test]

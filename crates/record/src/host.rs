@@ -52,8 +52,9 @@ pub struct HostAccount {
     /// What was watched went away, and nothing is known of what it used.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,
-    /// The time over which the machine, its devices and a target were counted, where works that ran
-    /// together share the account: from the first beginning to the last end.
+    /// The time over which the machine, its devices and a target were counted, where it is not that
+    /// of the measurement: works that ran together share the account, from the first beginning to
+    /// the last end, and what ends with its first operation takes longer than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
     pub environment: Environment,

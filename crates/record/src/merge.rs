@@ -15,7 +15,7 @@ use crate::{
     WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
-use accounts::{both, by_cause, only};
+use accounts::{both, by_cause, each_once, only};
 pub use refusal::NotOneWorkload;
 use series::SeriesOfAll;
 use std::borrow::Cow;
@@ -238,11 +238,7 @@ impl Record {
         self.differences.dedup();
         self.notices.sort();
         self.notices.dedup();
-        self.targets.sort_by_cached_key(|target| {
-            let sizes = (target.files, target.bytes, target.hole_bytes);
-            (target.path.clone(), target.kind.clone(), sizes)
-        });
-        self.targets.dedup();
+        each_once(&mut self.targets);
         self.stops
             .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
         if let Some(verification) = &mut self.verification {

@@ -812,6 +812,22 @@ fn intervals_are_added_where_they_lie_in_time() {
 }
 
 #[test]
+fn a_host_that_ended_at_its_first_operation_kept_no_rate_of_the_whole_time() {
+    let (one, mut other) = (part("a"), part("b"));
+    let longest = one.elapsed_ns.max(2_000_000_000);
+    let long = Record {
+        elapsed_ns: longest,
+        ..one
+    };
+    other.elapsed_ns = 50_000;
+    other.pace.as_mut().unwrap().achieved_per_second = 20_000.0;
+    let own = long.pace.as_ref().unwrap().achieved_per_second;
+    let all = merged(&[&long, &other]).unwrap().pace.unwrap();
+    let expected = own + 1e9 / longest as f64;
+    assert!((all.achieved_per_second - expected).abs() < 1e-6, "{all:?}");
+}
+
+#[test]
 fn of_hosts_of_which_one_does_not_say_its_pace_none_is_told() {
     let (one, mut other) = (part("a"), part("b"));
     assert!(merged(&[&one, &other]).unwrap().pace.is_some());

@@ -34,6 +34,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) residency: Option<Residency>,
     /// Every block was written.
     pub(crate) completed: bool,
+    /// Another rank ended the work of all, and says why.
+    pub(crate) ended_by_peers: bool,
 }
 
 impl Ended<'_> {

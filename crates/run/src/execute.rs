@@ -177,6 +177,7 @@ fn conduct_own(
         reports,
         residency,
         completed,
+        ended_by_peers: context.peers().is_some_and(|peers| peers.is_halted()),
     };
     Ok(ended.complete(record))
 }

@@ -113,10 +113,11 @@ fn no_score_leaves_a_phase_out_and_the_answer_says_which() {
     let missing = |records: &[Record]| {
         let result = only(records);
         assert_eq!(result.score, None);
-        let missing = result.missing();
-        missing
-            .map(|(name, why)| format!("{name}: {why}"))
-            .collect::<Vec<_>>()
+        let missing = result.phases.into_iter().filter_map(|line| {
+            let why = line.why_not?;
+            Some(format!("{}: {why}", line.phase.name))
+        });
+        missing.collect::<Vec<_>>()
     };
     let whole = run("300s");
     assert_eq!(

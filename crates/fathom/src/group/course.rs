@@ -13,7 +13,7 @@ use conduct::profile::Io500Step;
 use group::Word;
 use host::PeerFault;
 use record::{GroupAccount, Record};
-use run::RunError;
+use run::{RunError, unstarted};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -120,13 +120,18 @@ impl RankGroup<'_> {
                 Ok(StepWord::Over(code)) => break Ok(code),
                 Err(fault) => break Err(fault),
             };
-            let work = GroupWork::Stage(Stage(vec![*phase]));
+            let work = GroupWork::Stage(Stage(vec![(*phase).clone()]));
             let done = self.work(&work, number, terms, &mut |record| course.took(record));
             match done {
-                Ok(end) => course.keep(end.record),
+                Ok(end) => {
+                    course.keep(end.record);
+                    if let Some(error) = end.unsaved {
+                        course.failed(told(&error));
+                    }
+                }
                 // Nobody has measured anything, and all know why.
                 Err(error) if number == 1 => return Err(error),
-                Err(error) => course.failed(told(&error)),
+                Err(error) => self.refused(&phase, &error, course),
             }
         };
         terms.live.end(&ended(records_of(self.matches)));
@@ -137,6 +142,24 @@ impl RankGroup<'_> {
             course.failed(fault.text);
         }
         course.finish(self.matches)
+    }
+
+    /// What a rank refused after others were measured has a record that says why.
+    fn refused(&self, phase: &Phase, error: &anyhow::Error, course: &mut Io500Together) {
+        if !self.connection.is_root() {
+            return;
+        }
+        let fault = PeerFault {
+            text: told(error),
+            exit_code: code_of(error),
+        };
+        let mut record = unstarted(phase, &self.context, &fault.into());
+        course.took(&mut record);
+        match self.asked.output.save(&record) {
+            Ok(()) => course.keep(Some(record)),
+            Err(unsaved) => course.failed(told(&unsaved)),
+        }
+        course.end();
     }
 
     /// What all do next. What the root does alone is done before it answers; the others wait.

@@ -73,21 +73,17 @@ impl RankGroup<'_> {
     fn decide_steps(&self, steps: &mut RankSteps<'_>, limit: LimitSearch) -> Result<i32> {
         let output = &self.asked.output;
         let mut keep = |record: &Record| Ok(output.save(record)?);
-        let found = match lab::find_limit(limit, steps, &mut keep) {
-            Ok(found) => found,
-            Err(LabError::Step(refused)) => {
-                let fault = PeerFault {
-                    text: refused.source.to_string(),
-                    exit_code: refused.record.outcome.exit_code,
-                };
-                return Err(RunError::from(fault).into());
-            }
-            Err(LabError::Keep(error)) => return Err(anyhow::Error::from_boxed(error)),
-            Err(error @ (LabError::Slot { .. } | LabError::Plan(_))) => return Err(error.into()),
-        };
+        let found = lab::find_limit(limit, steps, &mut keep).map_err(as_fault)?;
         steps.live.end(&ended(records_of(self.matches)));
-        let LimitFound { records, account } = found;
+        let LimitFound {
+            records,
+            account,
+            ended_by,
+        } = found;
         output.finish(&records, &report::knee_text(&account, layout(self.matches)))?;
+        if let Some(error) = ended_by {
+            return Err(as_fault(error));
+        }
         let mut outcomes = records.iter().map(|record| &record.outcome);
         let has_lost = outcomes.any(|outcome| outcome.status == Status::Incomplete);
         let found = match (has_lost, account.holds_at) {
@@ -97,6 +93,18 @@ impl RankGroup<'_> {
         };
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(found))
+    }
+}
+
+fn as_fault(error: LabError) -> anyhow::Error {
+    match error {
+        LabError::Step(refused) => RunError::from(PeerFault {
+            text: refused.source.to_string(),
+            exit_code: refused.record.outcome.exit_code,
+        })
+        .into(),
+        LabError::Keep(error) => anyhow::Error::from_boxed(error),
+        error @ (LabError::Slot { .. } | LabError::Plan(_)) => error.into(),
     }
 }
 

@@ -113,6 +113,8 @@ pub(super) struct WorkEnd {
     pub(super) record: Option<Record>,
     pub(super) exit_code: i32,
     goes_on: bool,
+    /// Why its record could not be written.
+    pub(super) unsaved: Option<anyhow::Error>,
 }
 
 impl RankGroup<'_> {
@@ -157,11 +159,12 @@ impl RankGroup<'_> {
             Some(GroupCourse::Rows(work)) => return self.rows(work, &terms),
             None => {}
         }
-        let mut records = Vec::new();
+        let (mut records, mut unsaved) = (Vec::new(), None);
         let mut code = 0;
         for (work, number) in works.iter().zip(1_u64..) {
             let end = self.work(work, number, &terms, &mut |_| ())?;
             records.extend(end.record);
+            unsaved = end.unsaved;
             code = end.exit_code.max(code);
             if !end.goes_on {
                 break;
@@ -171,7 +174,7 @@ impl RankGroup<'_> {
         if self.connection.is_root() {
             self.asked.output.finish(&records, "")?;
         }
-        Ok(code)
+        unsaved.map_or(Ok(code), Err)
     }
 
     /// What can be refused without asking the others.
@@ -266,8 +269,8 @@ impl RankGroup<'_> {
             record: None,
             exit_code: 5,
             goes_on: false,
+            unsaved: None,
         };
-        let mut saved = Ok(());
         let answer = self.connection.round(part_word(part), |words| {
             let parts = RankParts::read(&words);
             let fault = parts.first_fault().cloned();
@@ -275,11 +278,11 @@ impl RankGroup<'_> {
             match trial.record(parts) {
                 Some(record) => {
                     let mut record = self.finished(record, name, live);
-                    saved = keep(&mut record);
                     end.exit_code = record.outcome.exit_code;
-                    end.goes_on = saved.is_ok() && !is_over(std::slice::from_ref(&record));
-                    if saved.is_err() {
-                        end.exit_code = 1;
+                    end.goes_on = !is_over(std::slice::from_ref(&record));
+                    if let Err(error) = keep(&mut record) {
+                        (end.exit_code, end.goes_on) = (1, false);
+                        end.unsaved = Some(error);
                     }
                     end.record = Some(record);
                     json!({ "code": end.exit_code, "goes_on": end.goes_on })
@@ -292,7 +295,6 @@ impl RankGroup<'_> {
                 }
             }
         });
-        saved?;
         let answer = answer.map_err(RunError::from)?;
         if let Some(fault) = fault_of(&answer) {
             return Err(RunError::from(fault).into());

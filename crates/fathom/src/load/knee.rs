@@ -91,15 +91,28 @@ impl Load<'_> {
         };
         let found = match find_limit(limit, &mut conductor, &mut keep) {
             Ok(found) => found,
-            Err(LabError::Step(refused)) => return self.refused(refused),
-            Err(LabError::Keep(error)) => return Err(anyhow::Error::from_boxed(error)),
-            Err(error @ (LabError::Slot { .. } | LabError::Plan(_))) => return Err(error.into()),
+            Err(error) => return self.ended_by(error),
         };
         self.live.end(&live::ended(live::records(self.matches)));
-        let LimitFound { records, account } = found;
+        let LimitFound {
+            records,
+            account,
+            ended_by,
+        } = found;
         self.output
             .finish(&records, &report::knee_text(&account, layout(self.matches)))?;
+        if let Some(error) = ended_by {
+            return self.ended_by(error);
+        }
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(if account.holds_at.is_some() { 0 } else { 3 }))
+    }
+
+    fn ended_by(&self, error: LabError) -> Result<i32> {
+        match error {
+            LabError::Step(refused) => self.refused(refused),
+            LabError::Keep(error) => Err(anyhow::Error::from_boxed(error)),
+            error @ (LabError::Slot { .. } | LabError::Plan(_)) => Err(error.into()),
+        }
     }
 }

@@ -181,6 +181,8 @@ fn finish(results: &Results, matches: &ArgMatches, told: &Told<'_>) -> Result<i3
 struct Told<'a> {
     dir: &'a Path,
     notes: &'a [String],
+    /// What ended it, where no record says so.
+    faults: &'a [String],
     records: &'a [Record],
     /// Phases that were planned.
     planned: usize,
@@ -214,6 +216,7 @@ impl Told<'_> {
         );
         self.notes
             .iter()
+            .chain(self.faults)
             .for_each(|note| out.push_str(&format!("- {note}\n")));
         out.push('\n');
         out.push_str(&study_text(found, layout));
@@ -236,7 +239,8 @@ fn studied(records: &[Record]) -> Study {
     study(records, &StudyOptions::default())
 }
 
-/// 0 where every phase that was planned ended well, 1 where one failed, 5 where one is missing.
+/// 0 where every phase that was planned ended well, 1 where one failed or cannot be kept, 5 where one is
+/// missing.
 fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
     if let Some(caught) = sys::caught_signal() {
         return caught.exit_code();
@@ -249,6 +253,7 @@ fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
     match (failed, measured >= told.planned) {
         (true, _) => 1,
         (false, false) => 5,
+        (false, true) if !told.faults.is_empty() => 1,
         (false, true) => outcomes()
             .map(|outcome| outcome.exit_code)
             .max()
@@ -291,18 +296,19 @@ fn alone(matches: &ArgMatches, asked: &Asked) -> Result<i32> {
     let mut course = asked.begin(phases, group, &context, &mut notes)?;
     let live = Live::open(matches, &title(&asked.dir))?;
     results.keep(Kept::Plan(course.plan()))?;
-    let mut records = Vec::new();
+    let (mut records, mut faults) = (Vec::new(), Vec::new());
     let ended = phases_alone(&mut course, &context, &live, &results, &mut records);
     drop(course);
     live.end(&live::ended(live::records(matches)));
     match ended {
         Err(error) if records.is_empty() => return Err(error),
-        Err(error) => notes.push(crate::exit::told(&error)),
+        Err(error) => faults.push(crate::exit::told(&error)),
         Ok(()) => {}
     }
     let told = Told {
         dir: &asked.dir,
         notes: &notes,
+        faults: &faults,
         records: &records,
         planned,
         elapsed: Nanos(context.clock.now() - began),
@@ -325,8 +331,9 @@ fn phases_alone(
     while let Some(step) = course.step().map_err(super::told)? {
         let mut record = measured(&step, context, live, records.is_empty())?;
         course.took(&mut record);
-        results.keep(Kept::Record(&record))?;
+        let kept = results.keep(Kept::Record(&record));
         records.push(record);
+        kept?;
         if sys::caught_signal().is_some() {
             course.end();
         }

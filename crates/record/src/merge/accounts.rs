@@ -2,10 +2,11 @@
 
 use crate::{
     Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, PaceAccount,
-    Record, Residency, Span, Status, Verification,
+    Record, Residency, Span, Status, TargetFact, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use units::lossless::u64_to_f64;
 
 /// What one of two has, or both together.
 pub(super) fn both<T>(mine: &mut Option<T>, theirs: Option<T>, merge: impl FnOnce(&mut T, T)) {
@@ -65,6 +66,25 @@ pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
     let mut causes: Vec<ErrorCount> = causes.into_values().collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
     causes
+}
+
+/// Targets of all ranks in one order, each once. Not every rank looks for holes in what all of them
+/// use.
+pub(super) fn each_once(targets: &mut Vec<TargetFact>) {
+    targets.sort_by_cached_key(|target| {
+        let sizes = (target.files, target.bytes, target.hole_bytes);
+        (target.path.clone(), target.kind.clone(), sizes)
+    });
+    targets.dedup_by(|other, kept| {
+        let is_same = TargetFact {
+            hole_bytes: kept.hole_bytes,
+            ..other.clone()
+        } == *kept;
+        if is_same {
+            kept.hole_bytes = kept.hole_bytes.max(other.hole_bytes);
+        }
+        is_same
+    });
 }
 
 impl Difference {
@@ -134,10 +154,24 @@ impl PaceAccount {
     pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Record>) -> Option<Self> {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let measured = parts.filter(|part| part.elapsed_ns > 0 || part.pace.is_some());
-        let paces: Option<Vec<&Self>> = measured.map(|part| part.pace.as_ref()).collect();
-        let parts = paces?;
-        parts.into_iter().cloned().reduce(|all, part| Self {
+        let measured: Vec<&Record> = parts
+            .filter(|part| part.elapsed_ns > 0 || part.pace.is_some())
+            .collect();
+        let longest = measured.iter().map(|part| part.elapsed_ns).max();
+        // What ended early, for it failed, was no rate of the whole time.
+        let over_all = |part: &Record, pace: &Self| match longest {
+            Some(longest) if longest > part.elapsed_ns => Self {
+                achieved_per_second: pace.achieved_per_second * u64_to_f64(part.elapsed_ns)
+                    / u64_to_f64(longest),
+                ..pace.clone()
+            },
+            Some(_) | None => pace.clone(),
+        };
+        let paces = measured
+            .iter()
+            .map(|part| Some(over_all(part, part.pace.as_ref()?)));
+        let paces: Option<Vec<Self>> = paces.collect();
+        paces?.into_iter().reduce(|all, part| Self {
             asked_per_second: plus(all.asked_per_second, part.asked_per_second),
             asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
             achieved_per_second: all.achieved_per_second + part.achieved_per_second,

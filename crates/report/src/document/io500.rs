@@ -21,11 +21,7 @@ pub(super) fn said(study: &Study) -> impl Iterator<Item = Sentence> {
 
 fn scored(result: &Io500Result) -> String {
     let Some(score) = result.score else {
-        let missing = result.missing();
-        let missing: Vec<String> = missing
-            .map(|(name, why)| format!("{name} ({})", units::on_one_line(why)))
-            .collect();
-        return format!("No IO500-like score: {} missing.", missing.join(", "));
+        return without_score(result);
     };
     format!(
         "IO500-like score {}: the geometric mean of {} GiB/s (that of four phases) and {} kIOPS (that of eight). It is no IO500 score.",
@@ -33,6 +29,22 @@ fn scored(result: &Io500Result) -> String {
         three(score.gib_per_second),
         three(score.kiops)
     )
+}
+
+/// Neighbours that miss for the same reason, such as that the run had ended, are named together.
+fn without_score(result: &Io500Result) -> String {
+    let like = |a: &Io500Line, b: &Io500Line| a.why_not == b.why_not;
+    let missing = result.phases.chunk_by(like).filter_map(|lines| {
+        let why = lines.first()?.why_not.as_deref()?;
+        let names: Vec<&str> = lines.iter().map(|line| line.phase.name).collect();
+        let names = match names.as_slice() {
+            [first, _, _, .., last] => format!("{first} to {last}"),
+            names => names.join(", "),
+        };
+        Some(format!("{names} ({})", units::on_one_line(why)))
+    });
+    let missing: Vec<String> = missing.collect();
+    format!("No IO500-like score: {} missing.", missing.join(", "))
 }
 
 /// Three digits that say something, as scores are read.
@@ -129,6 +141,14 @@ mod tests {
         assert_eq!(
             scored(&result(false)),
             "No IO500-like score: find (it did not run) missing."
+        );
+        let mut ended = result(false);
+        for line in ended.phases.iter_mut().skip(8) {
+            line.why_not = Some("it did not run".into());
+        }
+        assert_eq!(
+            scored(&ended),
+            "No IO500-like score: find (it did not run), mdtest-hard-stat to mdtest-hard-delete (it did not run) missing."
         );
     }
 

@@ -24,7 +24,7 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
             .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
         let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
         let used = host.process.user_ns.saturating_add(host.process.system_ns);
-        let cpus = used as f64 / own.elapsed_ns.max(1) as f64;
+        let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
         let slow = slow.iter().find(|slow| slow.number == number);
         let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
         // What the whole machine did is told of it once.

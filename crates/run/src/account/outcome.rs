@@ -87,8 +87,11 @@ impl Ended<'_> {
                 format!(" of {}", error.first_file)
             };
             let message = format!(
-                "{total} operations failed, the first {} with {} at byte {}{place}",
-                error.operation, error.error, error.first_offset
+                "{total} operation{} failed, the first {} with {} at byte {}{place}",
+                if total == 1 { "" } else { "s" },
+                error.operation,
+                error.error,
+                error.first_offset
             );
             return outcome(Status::Failed, 1, message);
         }
@@ -132,6 +135,9 @@ impl Ended<'_> {
         operations: &Measurements,
         verification: Option<&Verification>,
     ) -> Option<&'static str> {
+        if self.ended_by_peers {
+            return None;
+        }
         if operations.count() == 0 {
             return Some("no operation was measured; run longer");
         }

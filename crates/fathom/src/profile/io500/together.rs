@@ -22,6 +22,7 @@ pub(crate) struct Io500Together {
     course: Option<Io500Course>,
     planned: usize,
     notes: Vec<String>,
+    faults: Vec<String>,
     records: Vec<Record>,
     began: Option<u64>,
     elapsed: Nanos,
@@ -50,6 +51,7 @@ pub(super) fn run(matches: &ArgMatches, launch: &Launch, asked: Asked) -> Result
         course: None,
         planned: 0,
         notes: Vec::new(),
+        faults: Vec::new(),
         records: Vec::new(),
         began: None,
         elapsed: Nanos(0),
@@ -145,9 +147,14 @@ impl Io500Together {
 
     /// Nothing more is done.
     pub(crate) fn failed(&mut self, why: String) {
-        if !self.notes.contains(&why) {
-            self.notes.push(why);
+        if !self.faults.contains(&why) {
+            self.faults.push(why);
         }
+        self.end();
+    }
+
+    /// No phase begins any more.
+    pub(crate) fn end(&mut self) {
         if let Some(course) = &mut self.course {
             course.end();
         }
@@ -163,6 +170,7 @@ impl Io500Together {
         Told {
             dir: &self.asked.dir,
             notes: &self.notes,
+            faults: &self.faults,
             records: &self.records,
             planned: self.planned,
             elapsed: self.elapsed,
