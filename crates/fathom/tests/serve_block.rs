@@ -7,6 +7,8 @@
 
 #[path = "serve_block/audited.rs"]
 mod audited;
+#[path = "serve_block/beginning.rs"]
+mod beginning;
 #[path = "serve_block/hardship.rs"]
 mod hardship;
 #[path = "serve_block/incomplete.rs"]

@@ -12,9 +12,11 @@
 //! An answer begins with `ok` or with `error`.
 
 use crate::device::{Loss, ServedDevice};
+use crate::own::OwnName;
 use crate::setting::VOCABULARY;
-use crate::socket::{OwnSocket, SocketError, bind, reach};
+use crate::socket::{SocketError, bind, reach};
 use misbehave::{Histograms, Misbehaviour};
+use rustix::event::{Timespec, poll};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -32,7 +34,7 @@ const PATIENCE_WITH_DEVICES: Duration = Duration::from_secs(120);
 /// A control socket as long as it is there.
 pub struct ControlSocket {
     listener: UnixListener,
-    socket: OwnSocket,
+    socket: OwnName,
 }
 
 impl ControlSocket {
@@ -81,8 +83,27 @@ pub fn answer(
     started.map(drop)
 }
 
+/// Somebody who comes. Where there are no descriptors for one, somebody has to go first.
+fn next_client<T>(accept: impl Fn() -> io::Result<T>, mut rest: impl FnMut()) -> T {
+    loop {
+        match accept() {
+            Ok(client) => return client,
+            Err(_) => rest(),
+        }
+    }
+}
+
+fn rest() {
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 5_000_000,
+    };
+    let _time_is_waited_for = poll(&mut [], Some(&moment));
+}
+
 fn listen(listener: &UnixListener, device: &Arc<ServedDevice>, histograms: Histograms) {
-    for client in listener.incoming().flatten() {
+    loop {
+        let client = next_client(|| listener.accept(), rest).0;
         let device = Arc::clone(device);
         let thread = std::thread::Builder::new().name("block-control".to_owned());
         let _one_that_cannot_start_is_hung_up_on =
@@ -207,6 +228,7 @@ mod tests {
     use crate::backend::FileBackend;
     use crate::device::Geometry;
     use crate::testing::memory;
+    use std::cell::Cell;
     use std::net::Shutdown;
 
     /// What a client hears that says this and then nothing more.
@@ -235,6 +257,23 @@ mod tests {
             answered(&vec![b'x'; 64 << 10]),
             "error a line has at most 64 KiB\n"
         );
+    }
+
+    #[test]
+    fn whoever_cannot_be_taken_is_waited_for_and_not_asked_for_again_at_once() {
+        let (accepts, rests) = (Cell::new(0), Cell::new(0));
+        let accept = || {
+            accepts.set(accepts.get() + 1);
+            assert_eq!(rests.get(), accepts.get() - 1);
+            let no_descriptor = io::Error::from_raw_os_error(24);
+            if accepts.get() < 4 {
+                Err(no_descriptor)
+            } else {
+                Ok("client")
+            }
+        };
+        let came = next_client(accept, || rests.set(rests.get() + 1));
+        assert_eq!((came, rests.get()), ("client", 3));
     }
 
     #[test]

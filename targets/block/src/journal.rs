@@ -9,6 +9,7 @@ mod states;
 pub use states::CrashStates;
 
 use crate::backend::Keep;
+use crate::own::fresh;
 use crate::request::{DeviceResult, Errno};
 use std::fmt;
 use std::fs::File;
@@ -67,15 +68,24 @@ pub struct CrashJournal {
 /// Told why changes cannot be written down: once, until one was again.
 type RefusalHeard = Box<dyn Fn(&io::Error) + Send + Sync>;
 
+/// A place behind an entry.
+#[derive(Clone, Copy)]
+pub(crate) struct JournalEnd {
+    bytes: u64,
+    entries: u64,
+}
+
 impl CrashJournal {
     /// Begins a journal of a device of so many bytes, all zeros.
     ///
     /// # Errors
     /// There is a file already, or none can be made.
     pub fn create(path: &Path, bytes: u64) -> io::Result<Self> {
-        let file = File::options().write(true).create_new(true).open(path)?;
-        file.write_all_at(MAGIC, 0)?;
-        file.write_all_at(&bytes.to_le_bytes(), MAGIC.len() as u64)?;
+        let file = fresh(path, File::options().write(true), |file| {
+            file.write_all_at(MAGIC, 0)?;
+            file.write_all_at(&bytes.to_le_bytes(), MAGIC.len() as u64)?;
+            Ok(file)
+        })?;
         Ok(Self {
             file,
             bytes: HEAD as u64,
@@ -137,6 +147,26 @@ impl CrashJournal {
 
     pub(crate) fn flush(&mut self) -> DeviceResult {
         self.write(EntryKind::Flush, 0, &[])
+    }
+
+    /// Where it ends, to go back to.
+    pub(crate) fn end(&self) -> JournalEnd {
+        JournalEnd {
+            bytes: self.bytes,
+            entries: self.entries,
+        }
+    }
+
+    /// Takes back what was written since.
+    pub(crate) fn go_back(&mut self, to: JournalEnd) {
+        let _what_is_left_is_written_over = self.file.set_len(to.bytes);
+        (self.bytes, self.entries) = (to.bytes, to.entries);
+    }
+
+    /// As if its disk were exchanged.
+    #[cfg(test)]
+    pub(crate) fn set_file(&mut self, file: File) {
+        self.file = file;
     }
 
     /// Nothing more comes.
@@ -232,7 +262,12 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 impl Reading {
     fn open(path: &Path) -> io::Result<Self> {
-        Self::of(File::open(path)?)
+        // A pipe without a writer would be waited for.
+        let file = sys::open_without_waiting(File::options().read(true), 0, path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        Self::of(file)
     }
 
     fn of(file: File) -> io::Result<Self> {

@@ -3,6 +3,7 @@
 //! An entry stands at the place of its request's number, so that queues share no lock and a server
 //! that is killed loses nothing that was answered. docs/block-device.md describes every byte.
 
+use crate::own::fresh;
 use crate::request::BlockRequest;
 use crate::setting::held;
 use std::fmt;
@@ -183,11 +184,12 @@ impl DeviceLog {
     /// There is a file already, or none can be made.
     pub fn create(path: &Path, capacity: u64, device_bytes: u64) -> io::Result<Self> {
         sys::catch_bus_errors();
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)?;
+        fresh(path, File::options().read(true).write(true), |file| {
+            Self::begin(file, capacity, device_bytes)
+        })
+    }
+
+    fn begin(file: File, capacity: u64, device_bytes: u64) -> io::Result<Self> {
         let bytes = capacity
             .checked_mul(ENTRY as u64)
             .and_then(|bytes| bytes.checked_add(HEAD))

@@ -2,7 +2,7 @@
 
 use crate::device::ServedDevice;
 use crate::log::{LogEntry, Treated};
-use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
+use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno, copy_of, zeros};
 use crate::setting::{SECTOR, StandingOrders, held};
 use misbehave::{Ask, BytePlace, Fate, Misbehaviour, Treatment};
 use units::Nanos;
@@ -149,7 +149,7 @@ fn write(
 ) -> DeviceResult {
     let mut request = entry.request;
     let mut kept = from;
-    let mut changed = Vec::new();
+    let mut changed;
     match treatment.fate {
         Some(Fate::Lost) => {
             entry.done = Treated::Lost;
@@ -173,7 +173,7 @@ fn write(
         }
         Some(Fate::Stale) | None => {
             if let Some(at) = treatment.corrupt {
-                changed.extend_from_slice(from);
+                changed = copy_of(from)?;
                 flip(&mut changed, at, entry);
                 kept = &changed;
             }
@@ -181,7 +181,7 @@ fn write(
     }
     let models = setting.models.as_ref();
     if models.is_some_and(Misbehaviour::reads_stale) {
-        let mut old = vec![0; kept.len()];
+        let mut old = zeros(kept.len())?;
         let asked = BlockRequest {
             operation: BlockOperation::Read,
             ..request

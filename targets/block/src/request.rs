@@ -131,5 +131,27 @@ pub struct DataPlace<'a> {
     pub offset: u64,
 }
 
+/// So many zeros.
+///
+/// # Errors
+/// There is no memory for them: whoever asks for much is refused, and ends nobody's server.
+pub(crate) fn zeros(bytes: usize) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes).or(Err(Errno::ENOMEM))?;
+    out.resize(bytes, 0);
+    Ok(out)
+}
+
+/// A copy of bytes.
+///
+/// # Errors
+/// As of [`zeros`].
+pub(crate) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes.len()).or(Err(Errno::ENOMEM))?;
+    out.extend_from_slice(bytes);
+    Ok(out)
+}
+
 /// What came of a request.
 pub type DeviceResult = Result<(), Errno>;

@@ -1,9 +1,10 @@
 //! Sockets of the file system: whose they are, and that none is left.
 
+use crate::own::OwnName;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,34 +33,13 @@ pub enum SocketError {
     },
 }
 
-impl OwnSocket {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-/// A socket of the file system that goes with its owner, unless it is somebody else's by then.
-pub(crate) struct OwnSocket {
-    path: PathBuf,
-    node: (u64, u64),
-}
-
-impl Drop for OwnSocket {
-    fn drop(&mut self) {
-        let facts = std::fs::symlink_metadata(&self.path);
-        if facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.node) {
-            let _whoever_removed_it_has_done_no_harm = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 /// Connects to a server that may have more callers than it can take at the moment.
 pub(crate) fn reach(path: &Path) -> io::Result<UnixStream> {
     connect_patiently(path, PATIENCE)
 }
 
 /// Makes a socket, in the place of one whose server is dead.
-pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError> {
+pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnName), SocketError> {
     let wrong = |source| SocketError::Listen {
         path: path.to_owned(),
         source,
@@ -95,11 +75,7 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError
     }
     let listener = UnixListener::bind(path).map_err(wrong)?;
     let facts = std::fs::symlink_metadata(path).map_err(wrong)?;
-    let socket = OwnSocket {
-        path: path.to_owned(),
-        node: (facts.dev(), facts.ino()),
-    };
-    Ok((listener, socket))
+    Ok((listener, OwnName::new(path, &facts)))
 }
 
 #[cfg(test)]

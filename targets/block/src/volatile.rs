@@ -7,7 +7,7 @@
 
 use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::journal::{CrashJournal, EntryKind};
-use crate::request::{DeviceResult, Errno};
+use crate::request::{DeviceResult, Errno, copy_of, zeros};
 use crate::setting::held;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -94,7 +94,7 @@ impl VolatileBackend {
         change: impl FnOnce() -> DeviceResult,
     ) -> DeviceResult {
         let mut cache = held(&self.cache);
-        let mut before = vec![0; after.len()];
+        let mut before = zeros(after.len())?;
         self.backend.read(offset, &mut before)?;
         change()?;
         if let Some(journal) = &mut cache.journal
@@ -125,7 +125,7 @@ impl VolatileBackend {
             return Ok(());
         };
         for write in writes {
-            let mut left = vec![0; write.after.len()];
+            let mut left = zeros(write.after.len())?;
             self.backend.read(write.offset, &mut left)?;
             journal.write(EntryKind::Settled, write.offset, &left)?;
         }
@@ -136,6 +136,29 @@ impl VolatileBackend {
     fn drawn(&self, crash: u64, number: u64, piece: u64) -> f64 {
         let bits = split_mix(split_mix(split_mix(self.seed) ^ crash) ^ number);
         unit_of(split_mix(bits ^ piece))
+    }
+
+    /// Takes back what was not stable, and does again what of it lives.
+    fn lose(
+        &self,
+        cache: &mut Cache,
+        writes: &[Unstable],
+        choice: Choice,
+        crash: u64,
+    ) -> Result<String, String> {
+        for write in writes.iter().rev() {
+            self.backend
+                .write(write.offset, &write.before, Keep::Cached)
+                .map_err(|error| format!("{error:?}"))?;
+        }
+        let mut lived = 0;
+        for write in writes {
+            lived += u64::from(self.again(write, choice, crash)?);
+        }
+        self.written_down(cache, writes)
+            .and_then(|()| self.backend.flush())
+            .map_err(|error| format!("{error:?}"))?;
+        Ok(format!("{lived} of {} unstable writes live", writes.len()))
     }
 
     /// Does again what of a write lives; whether anything did.
@@ -184,7 +207,7 @@ impl BlockBackend for VolatileBackend {
     }
 
     fn write(&self, offset: u64, from: &[u8], keep: Keep) -> DeviceResult {
-        self.change(offset, from.to_vec(), keep, || {
+        self.change(offset, copy_of(from)?, keep, || {
             self.backend.write(offset, from, keep)
         })
     }
@@ -204,9 +227,18 @@ impl BlockBackend for VolatileBackend {
         const PIECE: u64 = 1 << 20;
         let mut at = extent.start;
         while at < extent.end {
+            let (end, has_room) = self.backend.allocated(at, extent.end);
+            if !has_room && keep == Keep::Cached {
+                // Zeros in the place of zeros: nothing can be lost of them, however many they are.
+                if room == ZeroRoom::Kept {
+                    self.backend.zero(at..end, room, keep)?;
+                }
+                at = end;
+                continue;
+            }
             let to = (at + PIECE).min(extent.end);
-            let zeros = vec![0; usize::try_from(to - at).unwrap_or(0)];
-            self.change(at, zeros, keep, || self.backend.zero(at..to, room, keep))?;
+            let after = zeros(usize::try_from(to - at).unwrap_or(0))?;
+            self.change(at, after, keep, || self.backend.zero(at..to, room, keep))?;
             at = to;
         }
         Ok(())
@@ -245,19 +277,20 @@ impl BlockBackend for VolatileBackend {
         cache.crashes += 1;
         let crash = cache.crashes;
         let writes = std::mem::take(&mut cache.writes);
-        for write in writes.iter().rev() {
-            self.backend
-                .write(write.offset, &write.before, Keep::Cached)
-                .map_err(|error| format!("{error:?}"))?;
+        let end = cache.journal.as_ref().map(CrashJournal::end);
+        let lost = self.lose(&mut cache, &writes, choice, crash);
+        if lost.is_err() {
+            // The power stays on: all is as it was before, with and without the journal.
+            for write in &writes {
+                let _it_took_these_bytes_before =
+                    self.backend.write(write.offset, &write.after, Keep::Cached);
+            }
+            if let (Some(journal), Some(end)) = (&mut cache.journal, end) {
+                journal.go_back(end);
+            }
+            cache.writes = writes;
         }
-        let mut lived = 0;
-        for write in &writes {
-            lived += u64::from(self.again(write, choice, crash)?);
-        }
-        self.written_down(&mut cache, &writes)
-            .and_then(|()| self.backend.flush())
-            .map_err(|error| format!("{error:?}"))?;
-        Ok(format!("{lived} of {} unstable writes live", writes.len()))
+        lost
     }
 }
 
@@ -306,6 +339,69 @@ mod tests {
         let pieces: Vec<usize> = pieces.collect();
         assert!(pieces.contains(&512) && pieces[1..15].contains(&0));
         assert!(pieces[1..15].iter().all(|length| [0, 512].contains(length)));
+    }
+
+    #[test]
+    fn zeros_in_the_place_of_zeros_are_not_kept_however_many_they_are() {
+        let memory = Box::new(MemoryBackend::new(1 << 30).unwrap());
+        let device = VolatileBackend::new(memory, 7);
+        device.write(4 << 20, &[1; 4096], Keep::Cached).unwrap();
+        device
+            .zero(0..1 << 30, ZeroRoom::Given, Keep::Cached)
+            .unwrap();
+        let kept = |device: &VolatileBackend| {
+            let cache = held(&device.cache);
+            cache
+                .writes
+                .iter()
+                .map(|write| write.after.len())
+                .sum::<usize>()
+        };
+        assert!(kept(&device) < 3 << 20, "{} bytes", kept(&device));
+        let found = |at| {
+            let mut byte = [9];
+            device.read(at, &mut byte).unwrap();
+            byte[0]
+        };
+        assert_eq!(found(4 << 20), 0);
+        device.crash("drop").unwrap();
+        assert_eq!(found(4 << 20), 0);
+        // What was flushed before comes back.
+        device.write(4 << 20, &[1; 4096], Keep::Stable).unwrap();
+        device
+            .zero(0..1 << 30, ZeroRoom::Given, Keep::Cached)
+            .unwrap();
+        device
+            .zero(0..1 << 30, ZeroRoom::Given, Keep::Cached)
+            .unwrap();
+        device.crash("drop").unwrap();
+        assert_eq!(found(4 << 20), 1);
+    }
+
+    #[test]
+    fn where_its_journal_has_no_room_the_power_is_not_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = CrashJournal::create(&path, BYTES).unwrap();
+        let device = volatile().with_journal(journal);
+        let set = |file| held(&device.cache).journal.as_mut().unwrap().set_file(file);
+        device.write(0, &[1; 512], Keep::Cached).unwrap();
+        device.flush().unwrap();
+        device.write(0, &[2; 512], Keep::Cached).unwrap();
+        set(std::fs::File::open(&path).unwrap());
+        assert!(device.crash("drop").is_err());
+        assert_eq!(image(&device)[0], 2, "nothing was lost");
+        set(std::fs::File::options().write(true).open(&path).unwrap());
+        assert_eq!(device.crash("drop").unwrap(), "0 of 1 unstable writes live");
+        assert_eq!(image(&device)[0], 1);
+        device.finish();
+        let states = crate::CrashStates::open(&path).unwrap();
+        assert_eq!(states.flaw(), None);
+        let memory = MemoryBackend::new(BYTES).unwrap();
+        states.apply(states.count() - 1, &memory).unwrap();
+        let mut first = [9];
+        memory.read(0, &mut first).unwrap();
+        assert_eq!(first, [1]);
     }
 
     #[test]

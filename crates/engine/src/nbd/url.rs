@@ -3,6 +3,7 @@
 
 use crate::EngineError;
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use trust::{ShownCertificate, Trust};
@@ -107,6 +108,38 @@ impl NbdUrl {
                 url: text.into(),
                 reason,
             })
+    }
+
+    /// An export of a server at a socket of the file system.
+    #[must_use]
+    pub fn at_socket(path: PathBuf, export: String) -> Self {
+        Self {
+            address: Address::Unix(path),
+            tls: None,
+            export,
+        }
+    }
+
+    /// An export of a server at an address of the network.
+    #[must_use]
+    pub fn at_address(address: SocketAddr, export: String) -> Self {
+        Self {
+            address: Address::Tcp {
+                host: address.ip().to_string(),
+                port: address.port(),
+            },
+            tls: None,
+            export,
+        }
+    }
+
+    /// The same over TLS, with nothing said of whom to believe.
+    #[must_use]
+    pub fn over_tls(self) -> Self {
+        Self {
+            tls: Some(NbdTls::default()),
+            ..self
+        }
     }
 
     /// Of whom the server's certificate must be: a server without a host is this one.
@@ -345,6 +378,28 @@ fn escape(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_address_that_is_made_reads_back_whatever_its_socket_and_export_are_called() {
+        let export = "x y?z#%41/ü".to_owned();
+        let path = PathBuf::from("/run/a b&c?d=e/%2F.sock");
+        let at = NbdUrl::at_socket(path, export.clone());
+        assert_eq!(
+            at.to_string(),
+            "nbd+unix:///x%20y%3Fz%23%2541/%C3%BC?socket=/run/a%20b%26c%3Fd%3De/%252F.sock"
+        );
+        for address in ["127.0.0.1:80", "[::1]:10809"] {
+            let on_net = NbdUrl::at_address(address.parse().unwrap(), export.clone());
+            for url in [
+                at.clone(),
+                on_net.clone(),
+                at.clone().over_tls(),
+                on_net.over_tls(),
+            ] {
+                assert_eq!(NbdUrl::parse(&url.to_string()).unwrap(), url);
+            }
+        }
+    }
 
     fn tcp(host: &str, port: u16, export: &str) -> NbdUrl {
         NbdUrl {

@@ -1,21 +1,20 @@
 //! `fathom serve block`: a block device.
 
 mod kept;
+mod made;
+mod nbd;
 mod ublk;
 
-use super::{TlsFiles, file, histogram, of_tls, say, switch, text, tls, value, wrong};
-use crate::exit::Usage;
+use super::{file, histogram, of_tls, say, switch, text, value, wrong};
 use anyhow::{Context as _, Result};
-use block::control::ControlSocket;
-use block::nbd::{NbdAddress, NbdServing};
 use block::{
     BlockBackend, CrashJournal, CrashStates, DeviceLog, Geometry, JournalFlaw, ServedDevice,
     VolatileBackend, control,
 };
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, value_parser};
+use made::MadeFiles;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use units::Bytes;
 
 const AFTER_HELP: &str = "\
@@ -177,25 +176,30 @@ fn cached(
 }
 
 /// The journal of a device of so many bytes, if one was asked for.
-fn journal(matches: &ArgMatches, bytes: u64) -> Result<Option<CrashJournal>> {
-    let path = matches.get_one::<PathBuf>("journal");
-    path.map(|path| {
-        CrashJournal::create(path, bytes).with_context(|| format!("--journal {}", path.display()))
-    })
-    .transpose()
+fn journal(matches: &ArgMatches, bytes: u64, made: &mut MadeFiles) -> Result<Option<CrashJournal>> {
+    let Some(path) = matches.get_one::<PathBuf>("journal") else {
+        return Ok(None);
+    };
+    let created = CrashJournal::create(path, bytes)
+        .and_then(|journal| made.note(path, journal.file()).map(|()| journal));
+    Ok(Some(created.with_context(|| {
+        format!("--journal {}", path.display())
+    })?))
 }
 
 /// The log of such a device, if one was asked for.
-fn log(matches: &ArgMatches, bytes: u64) -> Result<Option<DeviceLog>> {
+fn log(matches: &ArgMatches, bytes: u64, made: &mut MadeFiles) -> Result<Option<DeviceLog>> {
     let requests = *matches
         .get_one::<u64>("log-requests")
         .expect("it has a default");
-    let path = matches.get_one::<PathBuf>("log");
-    path.map(|path| {
-        DeviceLog::create(path, requests, bytes)
-            .with_context(|| format!("--log {}", path.display()))
-    })
-    .transpose()
+    let Some(path) = matches.get_one::<PathBuf>("log") else {
+        return Ok(None);
+    };
+    let created = DeviceLog::create(path, requests, bytes)
+        .and_then(|log| made.note(path, log.file()).map(|()| log));
+    Ok(Some(
+        created.with_context(|| format!("--log {}", path.display()))?,
+    ))
 }
 
 /// Tells the device what it was told on the command line, or before.
@@ -217,16 +221,17 @@ fn size(matches: &ArgMatches, block: u32) -> Result<Option<u64>> {
         .get_one::<String>("size")
         .map(|size| Bytes::parse(size).map_err(|e| wrong("size", e)))
         .transpose()?;
-    if let Some(Bytes(size)) = size
-        && (size == 0 || !size.is_multiple_of(u64::from(block)) || i64::try_from(size).is_err())
-    {
-        let why = format!(
-            "{} is not a multiple of the block size above 0",
-            Bytes(size)
-        );
-        return Err(wrong("size", why));
+    if let Some(Bytes(size)) = size {
+        let why = if i64::try_from(size).is_err() {
+            "is more than a device can have, 8EiB less one byte"
+        } else if size == 0 || !size.is_multiple_of(u64::from(block)) {
+            "is not a multiple of the block size above 0"
+        } else {
+            return Ok(Some(size));
+        };
+        return Err(wrong("size", format!("{} {why}", Bytes(size))));
     }
-    Ok(size.map(|Bytes(size)| size))
+    Ok(None)
 }
 
 fn geometry(matches: &ArgMatches) -> Result<Geometry> {
@@ -242,36 +247,6 @@ fn geometry(matches: &ArgMatches) -> Result<Geometry> {
     })
 }
 
-fn addresses(matches: &ArgMatches) -> Result<Vec<NbdAddress>> {
-    let unix = matches.get_one::<PathBuf>("unix").cloned();
-    let tcp = matches
-        .get_one::<String>("tcp")
-        .map(|address| address.parse().map_err(|e| wrong("tcp", e)))
-        .transpose()?;
-    let addresses: Vec<NbdAddress> = unix
-        .map(NbdAddress::Unix)
-        .into_iter()
-        .chain(tcp.map(NbdAddress::Tcp))
-        .collect();
-    if addresses.is_empty() {
-        return Err(Usage("give --unix SOCKET, --tcp ADDR, or both".to_owned()).into());
-    }
-    Ok(addresses)
-}
-
-/// The device with all that is done on the way to it.
-fn device(matches: &ArgMatches, geometry: Geometry) -> Result<Arc<ServedDevice>> {
-    let kept = kept::backend(matches, geometry.block)?;
-    let bytes = kept.size();
-    let journal = journal(matches, bytes)?;
-    let mut device = ServedDevice::new(cached(matches, kept, journal), geometry);
-    if let Some(log) = log(matches, bytes)? {
-        device = device.with_log(log);
-    }
-    told(&device, spec(matches))?;
-    Ok(Arc::new(device))
-}
-
 /// Tells a running device one line and prints what it answers.
 fn tell(socket: &Path, line: &str) -> Result<i32> {
     let shown = socket.display();
@@ -283,18 +258,6 @@ fn tell(socket: &Path, line: &str) -> Result<i32> {
         }
         Some((_, why)) => Err(wrong("tell", why.trim_end())),
         None => Err(wrong("tell", format!("{shown} does not answer"))),
-    }
-}
-
-/// The address as clients take it.
-fn uri(address: &NbdAddress, serving: &NbdServing) -> String {
-    let (scheme, export) = (
-        if serving.tls.is_some() { "nbds" } else { "nbd" },
-        &serving.export,
-    );
-    match address {
-        NbdAddress::Unix(path) => format!("{scheme}+unix:///{export}?socket={}", path.display()),
-        NbdAddress::Tcp(address) => format!("{scheme}://{address}/{export}"),
     }
 }
 
@@ -326,41 +289,6 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if is_ublk {
         ublk::run(matches)
     } else {
-        serve_nbd(matches, socket)
+        nbd::run(matches)
     }
-}
-
-fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
-    let geometry = geometry(matches)?;
-    let serving = NbdServing {
-        addresses: addresses(matches)?,
-        export: text(matches, "export").to_owned(),
-        tls: tls(matches).map(|files| TlsFiles {
-            clients: matches.get_one("tls-client-ca").cloned(),
-            ..files
-        }),
-    };
-    let end = sys::end_descriptor().context("signals cannot be waited for")?;
-    let _whatever_it_is = sys::raise_file_limit();
-    let device = device(matches, geometry)?;
-    let control = socket
-        .map(|socket| ControlSocket::bind(socket))
-        .transpose()?;
-    if let Some(control) = &control {
-        control.answer(Arc::clone(&device), histogram)?;
-    }
-    let size = Bytes(device.size());
-    block::nbd::serve(&device, &serving, end, |addresses| {
-        let uris: Vec<String> = addresses
-            .iter()
-            .map(|address| format!("listening on {}\n", uri(address, &serving)))
-            .collect();
-        say(&format!("{}device: {size}\n", uris.concat()));
-    })?;
-    let ended = device.finish();
-    let incomplete = ended.map(|end| end.to_string()).unwrap_or_default();
-    say(&incomplete);
-    // What a full disk did not take was not asked for to be left out, unlike what has no room.
-    let failed = device.has_lost() || ended.is_some_and(|end| end.unwritten > 0);
-    Ok(i32::from(failed))
 }

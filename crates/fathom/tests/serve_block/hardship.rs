@@ -77,6 +77,7 @@ fn sizes_that_cannot_be_are_refused_before_anything_is_made() {
         (&["--size", "0"], "above 0"),
         (&["--size", "1m", "--block-size", "513"], "power of two"),
         (&["--size", "1m", "--block-size", "128k"], "power of two"),
+        (&["--size", "8e"], "more than a device can have"),
         (&["--size", "7000000t"], "--size"),
         (&["--size", "99999999t"], "--size"),
         (&["--size=-1"], "--size"),

@@ -36,6 +36,22 @@ fn a_log_without_room_is_incomplete_for_its_server_and_for_its_reader() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_journal_is_refused_and_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "block", "--crash-states"])
+        .arg(&pipe)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("it is no file"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn the_states_of_a_damaged_journal_are_called_what_they_are() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -61,6 +61,11 @@ impl Raw {
 
     pub(crate) fn read(&mut self, offset: u64, length: u32) -> Result<Vec<u8>, u32> {
         self.ask(READ, offset, length);
+        self.answered(length)
+    }
+
+    /// The answer to a read of so many bytes.
+    pub(crate) fn answered(&mut self, length: u32) -> Result<Vec<u8>, u32> {
         match self.error() {
             0 => {
                 let mut bytes = vec![0; length as usize];

@@ -1,6 +1,7 @@
 //! A device in memory on a machine, or in a control group, that has not so much.
 
 use crate::limited::Limited;
+use crate::raw::READ;
 use crate::served::{Served, command};
 use crate::tell;
 use std::path::Path;
@@ -64,6 +65,87 @@ fn privileged_a_device_that_outgrows_its_memory_refuses_writes_and_goes_on() {
     let said = std::fs::read_to_string(said).unwrap();
     assert!(said.contains("no memory: "), "{said}");
     assert!(said.matches("no memory: ").count() <= 2, "{said}");
+}
+
+/// Gives a process that runs so many bytes of addresses more than it has taken; `None` where that
+/// cannot be.
+fn limit(served: &Served, more: u64) -> Option<()> {
+    let pid = served.pid().to_string();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let taken = status.lines().find(|line| line.starts_with("VmSize:"))?;
+    let taken: u64 = taken.split_whitespace().nth(1)?.parse().ok()?;
+    let limit = format!("--as={}", taken * 1024 + more);
+    let told = Command::new("prlimit")
+        .args(["--pid", &pid, &limit])
+        .status();
+    told.is_ok_and(|told| told.success()).then_some(())
+}
+
+const ENOMEM: u32 = 12;
+
+#[test]
+fn clients_who_ask_for_more_than_there_is_memory_are_refused_and_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let control = dir.path().join("control").to_str().unwrap().to_owned();
+    let served = Served::start(&["--size", "64m", "--control", &control]);
+    let mut first = served.client();
+    assert_eq!(first.write(0, &[7; 4096]), 0);
+    let mut clients: Vec<_> = (0..8).map(|_| served.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.read(0, 1), Ok(vec![7]));
+    }
+    // What is found is kept until it may be told: 64 MiB of each, beside room for the answer.
+    tell(&control, "misbehave read.latency=1s");
+    if limit(&served, 32 << 20).is_none() {
+        println!("SKIPPED: needs prlimit");
+        return;
+    }
+    for client in &mut clients {
+        client.ask(READ, 0, 32 << 20);
+        client.ask(READ, 0, 32 << 20);
+    }
+    let mut refused = 0;
+    for client in &mut clients {
+        for _ in 0..2 {
+            match client.answered(32 << 20) {
+                Ok(found) => assert_eq!((found[0], found.len()), (7, 32 << 20)),
+                Err(error) => {
+                    assert_eq!(error, ENOMEM);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused >= 4, "{refused} of 16 were refused");
+    assert_eq!(first.read(0, 4096), Ok(vec![7; 4096]));
+    drop(clients);
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_cache_that_may_lose_what_it_has_refuses_what_there_is_no_memory_for() {
+    let served = Served::start(&["--size", "256m", "--volatile"]);
+    let mut client = served.client();
+    let piece = vec![5; 8 << 20];
+    assert_eq!(client.write(0, &piece), 0);
+    assert_eq!(client.flush(), 0);
+    if limit(&served, 96 << 20).is_none() {
+        println!("SKIPPED: needs prlimit");
+        return;
+    }
+    let refused = (1..30).find(|at| match client.write(at * (8 << 20), &piece) {
+        0 => false,
+        error => {
+            assert_eq!(error, ENOMEM);
+            true
+        }
+    });
+    let full = refused.expect("96 MiB do not hold 464 MiB");
+    assert!(client.read((full - 1) * (8 << 20), 1 << 20).unwrap() == piece[..1 << 20]);
+    // What is stable needs no room beside it.
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(full * (8 << 20), &piece), 0);
+    assert_eq!(served.end(), Some(0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::memory::{allocated, punch};
 use super::stable::{Flushes, LossKeeper};
 use super::{BlockBackend, Keep, ZeroRoom};
+use crate::own::fresh;
 use crate::request::{DeviceResult, Errno};
 use std::fs::File;
 use std::io;
@@ -22,6 +23,7 @@ pub struct FileBackend {
     /// A device has the size that it has.
     is_device: bool,
     notice: Option<&'static str>,
+    is_fresh: bool,
 }
 
 impl FileBackend {
@@ -45,15 +47,13 @@ impl FileBackend {
         };
         // A pipe without a writer would be waited for.
         let opened = sys::open_without_waiting(&mut options, flags, path);
-        let file = match (opened, size) {
+        let (file, is_fresh) = match (opened, size) {
             (Err(error), Some(size)) if error.kind() == io::ErrorKind::NotFound => {
-                let file = File::options()
-                    .read(true)
-                    .write(true)
-                    .create_new(true)
-                    .open(path)?;
-                file.set_len(size)?;
-                file
+                let made = fresh(path, File::options().read(true).write(true), |file| {
+                    file.set_len(size)?;
+                    Ok(file)
+                });
+                (made?, true)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(io::Error::new(
@@ -61,7 +61,7 @@ impl FileBackend {
                     "there is no such file; with a size it would be made",
                 ));
             }
-            (opened, _) => opened?,
+            (opened, _) => (opened?, false),
         };
         let facts = file.metadata()?;
         let has = if is_device {
@@ -83,12 +83,18 @@ impl FileBackend {
             size: AtomicU64::new(has),
             is_device,
             notice,
+            is_fresh,
         })
     }
 
     /// What whoever serves the file should know of it.
     pub fn notice(&self) -> Option<&'static str> {
         self.notice
+    }
+
+    /// The file, where there was none before.
+    pub fn made(&self) -> Option<&File> {
+        self.is_fresh.then_some(&self.file)
     }
 
     /// Has somebody told when what was written may be lost.

@@ -32,7 +32,7 @@ struct Incoming {
 impl Incoming {
     fn new() -> Self {
         Self {
-            bytes: vec![0; INPUT],
+            bytes: Vec::new(),
             start: 0,
             end: 0,
         }
@@ -43,8 +43,9 @@ impl Incoming {
     }
 
     /// Room for more of a message of so many bytes, or for whatever comes. It grows with what has
-    /// come: who announces a long message and does not send it takes no memory.
-    fn room(&mut self, message: usize) -> &mut [u8] {
+    /// come: who announces a long message and does not send it takes no memory. `None` where there
+    /// is no memory for it.
+    fn room(&mut self, message: usize) -> Option<&mut [u8]> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
@@ -54,13 +55,15 @@ impl Incoming {
             let wanted = message.max(INPUT);
             let earned = wanted.min((2 * self.end).max(INPUT));
             if self.bytes.len() < earned {
+                let more = earned - self.bytes.len();
+                self.bytes.try_reserve_exact(more).ok()?;
                 self.bytes.resize(earned, 0);
             } else if self.bytes.len() > wanted && self.end <= wanted {
                 self.bytes.truncate(wanted);
                 self.bytes.shrink_to_fit();
             }
         }
-        &mut self.bytes[self.end..]
+        Some(&mut self.bytes[self.end..])
     }
 }
 
@@ -250,7 +253,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Reads what has come, and whether anything has.
     fn read(&mut self, flags: RecvFlags) -> Result<bool, Over> {
-        let room = self.incoming.room(self.message);
+        let Some(room) = self.incoming.room(self.message) else {
+            return Err(Over::Socket);
+        };
         match self.pipe.recv(room, flags) {
             Ok(0) => Err(Over::Ended),
             Ok(bytes) => {
@@ -472,7 +477,7 @@ mod tests {
         let mut incoming = Incoming::new();
         let mut sent = 0;
         while sent < MESSAGE {
-            let room = incoming.room(MESSAGE).len();
+            let room = incoming.room(MESSAGE).unwrap().len();
             assert!(incoming.bytes.len() <= (2 * sent).max(INPUT));
             let piece = room.min(MESSAGE - sent).min(100_000);
             incoming.end += piece;

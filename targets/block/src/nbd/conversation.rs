@@ -21,6 +21,9 @@ const HELD_BYTES: usize = 64 << 20;
 /// While so much waits to be sent, no more is done.
 const WAITING_BYTES: usize = 4 << 20;
 
+/// What a tag keeps of the room of a read that was held: most of them are short.
+const KEPT_BYTES: usize = 64 << 10;
+
 /// A request that is held.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
@@ -120,6 +123,9 @@ impl Conversation {
         if self.hides {
             // What came with the question was not enciphered, and is nobody's: whoever stands
             // between client and server could have put it there.
+            return Err(HangUp::Broken);
+        }
+        if self.out.is_short() {
             return Err(HangUp::Broken);
         }
         // Who asks and never reads an answer takes no more memory than this.
@@ -261,7 +267,9 @@ impl Conversation {
         if bytes == 0 {
             return self.end(wire.cookie, Err(Errno::EINVAL));
         }
-        let room = self.out.room(head + bytes);
+        let Some(room) = self.out.room(head + bytes) else {
+            return self.end(wire.cookie, Err(Errno::ENOMEM));
+        };
         match self
             .lane
             .submit(tag, &request, Buffer::Takes(&mut room[head..]))
@@ -275,9 +283,13 @@ impl Conversation {
             Submitted::Held => {
                 let mut data = std::mem::take(self.hold(wire, true));
                 data.clear();
-                data.extend_from_slice(&self.out.room(head + bytes)[head..]);
+                if let Some(room) = self.out.room(head + bytes)
+                    && data.try_reserve_exact(bytes).is_ok()
+                {
+                    data.extend_from_slice(&room[head..]);
+                }
+                self.held_bytes += data.len();
                 self.waiting[usize::from(tag)].data = data;
-                self.held_bytes += bytes;
             }
         }
     }
@@ -357,11 +369,15 @@ impl Conversation {
         }
         let data = std::mem::take(&mut waiting.data);
         self.held_bytes -= data.len();
+        let head = self.read_head();
         match outcome {
             Err(_) => self.end(cookie, outcome),
+            // There was no memory for what it found.
+            Ok(()) if data.is_empty() => self.end(cookie, Err(Errno::ENOMEM)),
             Ok(()) => {
-                let head = self.read_head();
-                let room = self.out.room(head + data.len());
+                let Some(room) = self.out.room(head + data.len()) else {
+                    return self.end(cookie, Err(Errno::ENOMEM));
+                };
                 let length = u32::try_from(data.len()).expect("it was a length of the wire");
                 let structured = self.terms.structured;
                 Self::write_read_head(room, structured, cookie, offset, length);
@@ -369,7 +385,7 @@ impl Conversation {
                 self.out.add(head + data.len());
             }
         }
-        if data.len() <= 1 << 20 {
+        if data.capacity() <= KEPT_BYTES {
             self.waiting[usize::from(tag)].data = data;
         }
     }

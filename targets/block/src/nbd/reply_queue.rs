@@ -9,30 +9,40 @@ pub(super) struct ReplyQueue {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    is_short: bool,
 }
 
 impl ReplyQueue {
-    /// Room for so many bytes behind those that wait; [`ReplyQueue::add`] makes them wait too.
+    /// Room for so many bytes behind those that wait, if there is memory for them;
+    /// [`ReplyQueue::add`] makes them wait too.
     #[inline]
-    pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
+    pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         if self.bytes.len() < self.end + bytes {
-            self.make_room(bytes);
+            self.make_room(bytes)?;
         }
-        &mut self.bytes[self.end..self.end + bytes]
+        Some(&mut self.bytes[self.end..self.end + bytes])
+    }
+
+    /// Whether an answer is missing, for which there was no memory.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
     }
 
     /// What has gone leaves its room: a client that always leaves something waiting would otherwise
     /// take memory for all that it was ever sent. At least as much has gone as is moved.
     #[cold]
-    fn make_room(&mut self, bytes: usize) {
+    fn make_room(&mut self, bytes: usize) -> Option<()> {
         if self.start >= self.end - self.start {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
         let wanted = self.end + bytes;
         if self.bytes.len() < wanted {
+            let more = wanted - self.bytes.len();
+            self.bytes.try_reserve(more).ok()?;
             self.bytes.resize(wanted, 0);
         }
+        Some(())
     }
 
     #[inline]
@@ -42,8 +52,13 @@ impl ReplyQueue {
 
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.room(bytes.len()).copy_from_slice(bytes);
-        self.add(bytes.len());
+        match self.room(bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.add(bytes.len());
+            }
+            None => self.is_short = true,
+        }
     }
 
     pub(super) fn waiting(&self) -> &[u8] {

@@ -3,8 +3,9 @@
 use super::connection::{ClosingTime, Exchange};
 use super::conversation::Conversation;
 use crate::device::ServedDevice;
+use crate::own::OwnName;
 use crate::setting::held;
-use crate::socket::{OwnSocket, SocketError, bind};
+use crate::socket::{SocketError, bind};
 use house::{ListenError, TlsFiles, server_tls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ServerConfig;
@@ -102,7 +103,7 @@ impl Client {
 }
 
 enum Door {
-    Unix(UnixListener, OwnSocket),
+    Unix(UnixListener, OwnName),
     Tcp(TcpListener, SocketAddr),
 }
 

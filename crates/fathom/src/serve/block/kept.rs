@@ -1,5 +1,6 @@
 //! Where the bytes of a served device are.
 
+use super::made::MadeFiles;
 use super::{say, size, states, tell_flaw, wrong};
 use crate::exit::Usage;
 use crate::tell;
@@ -11,10 +12,14 @@ use std::path::{Path, PathBuf};
 use units::Bytes;
 
 /// The bytes of a device over NBD.
-pub(super) fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+pub(super) fn backend(
+    matches: &ArgMatches,
+    block: u32,
+    made: &mut MadeFiles,
+) -> Result<Box<dyn BlockBackend>> {
     match memory(matches, block)? {
         Some(memory) => Ok(Box::new(memory)),
-        None => elsewhere(matches, block),
+        None => elsewhere(matches, block, made),
     }
 }
 
@@ -60,7 +65,11 @@ pub(super) fn bounded(matches: &ArgMatches, memory: MemoryBackend) -> Result<Mem
 }
 
 /// Where bytes are that no supervisor needs to hold.
-pub(super) fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+pub(super) fn elsewhere(
+    matches: &ArgMatches,
+    block: u32,
+    made: &mut MadeFiles,
+) -> Result<Box<dyn BlockBackend>> {
     let size = size(matches, block)?;
     if let Some(path) = matches.get_one::<PathBuf>("file") {
         let read_only = matches.get_flag("read-only");
@@ -70,6 +79,10 @@ pub(super) fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn Bloc
         }
         let backend =
             FileBackend::open(path, size, read_only).with_context(|| format!("--file {shown}"))?;
+        if let Some(file) = backend.made() {
+            made.note(path, file)
+                .with_context(|| format!("--file {shown}"))?;
+        }
         let has = backend.size();
         if !has.is_multiple_of(u64::from(block)) {
             let why = format!(

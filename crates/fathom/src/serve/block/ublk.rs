@@ -2,6 +2,7 @@
 
 use super::super::{histogram, say, switch, text, value, wrong};
 use super::kept;
+use super::made::MadeFiles;
 use crate::exit::Usage;
 use crate::tell;
 use anyhow::{Context as _, Result};
@@ -151,7 +152,7 @@ fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
     let started = inherited.start_sign().context("a sign of the supervisor")?;
     let kept: Box<dyn BlockBackend> = match inherited.memory {
         Some(memory) => Box::new(kept::bounded(matches, memory)?),
-        None => kept::elsewhere(matches, geometry.block)?,
+        None => kept::elsewhere(matches, geometry.block, &mut MadeFiles::default())?,
     };
     let before = inherited.orders.last().map(|(_, text)| text);
     let mut device = ServedDevice::new(super::cached(matches, kept, inherited.journal), geometry)
@@ -196,15 +197,20 @@ fn obey(
 }
 
 /// What outlives each server of a device of so many bytes.
-fn estate(matches: &ArgMatches, memory: Option<MemoryBackend>, bytes: u64) -> Result<Estate> {
+fn estate(
+    matches: &ArgMatches,
+    memory: Option<MemoryBackend>,
+    bytes: u64,
+    made: &mut MadeFiles,
+) -> Result<Estate> {
     if let Some(spec) = super::spec(matches) {
         control::models(spec, bytes, histogram).map_err(|why| wrong("misbehave", why))?;
     }
     let control = matches.get_one::<PathBuf>("control");
     Ok(Estate {
         control: control.map(|path| ControlSocket::bind(path)).transpose()?,
-        journal: super::journal(matches, bytes)?,
-        log: super::log(matches, bytes)?,
+        journal: super::journal(matches, bytes, made)?,
+        log: super::log(matches, bytes, made)?,
         orders: OrdersFile::new().context("memory for what the device is told")?,
         memory,
         start: StartSign::new().context("a sign for servers")?,
@@ -218,21 +224,23 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
         return Err(Usage("--user-copy is not for --unprivileged devices".to_owned()).into());
     }
     let memory = kept::memory(matches, geometry.block)?;
+    let mut made = MadeFiles::default();
     let size = match &memory {
         Some(memory) => memory.size(),
         // Only asked for its size: each server opens it for itself.
-        None => kept::elsewhere(matches, geometry.block)?.size(),
+        None => kept::elsewhere(matches, geometry.block, &mut made)?.size(),
     };
     if !size.is_multiple_of(u64::from(geometry.block)) {
         let why = format!("{} is not a multiple of the block size", Bytes(size));
         return Err(wrong("size", why));
     }
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
-    let estate = estate(matches, memory, size)?;
+    let estate = estate(matches, memory, size, &mut made)?;
     let mut servers = 0;
     let mut start = |number| start_server(number, &estate);
     let mut ready = |started: &UblkStarted| {
         servers += 1;
+        made.keep();
         if servers == 1 && super::spec(matches).is_some() {
             estate.begin()?;
         }
