@@ -16,6 +16,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::{Conductor, LoadTask, Row, Task};
 use host::Context;
+pub(crate) use knee::exit_code as knee_exit_code;
 use lab::{Kept, LimitSearch, Turn, Unstarted, measure_once};
 use object::{LoadError, LoadPlan};
 

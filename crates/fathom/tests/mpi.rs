@@ -95,6 +95,23 @@ impl Launcher {
         out
     }
 
+    /// The same, each rank begun by a script of the shell, which is given the line.
+    fn wrapped(&self, ranks: &str, dir: &Path, script: &str, words: &str) -> Command {
+        let line = self.line(ranks, dir, words);
+        let (launch, of_rank): (Vec<_>, Vec<_>) = {
+            let mut words = line.get_args();
+            let launch = words.by_ref().take_while(|word| *word != FATHOM).collect();
+            (launch, words.collect())
+        };
+        let mut out = Command::new(line.get_program());
+        out.args(launch)
+            .args(["sh", "-c", script, "sh", FATHOM])
+            .args(of_rank)
+            .current_dir(dir)
+            .stdin(Stdio::null());
+        out
+    }
+
     fn ended(&self, dir: &Path, words: &str) -> (Option<i32>, String) {
         self.ended_of("4", dir, words)
     }
@@ -288,18 +305,9 @@ fn a_rank_that_fails_ends_all_and_none_of_those_that_had_done_nothing_is_lost() 
         let mut alone = Command::new(FATHOM);
         let made = alone.args(make.split(' ')).current_dir(dir.path()).output();
         assert!(made.unwrap().status.success(), "{name}");
-        let line = launcher.line("3", dir.path(), "");
-        let mut wrapped = Command::new(line.get_program());
-        let words = line.get_args().take_while(|word| *word != FATHOM);
-        let output = wrapped
-            .args(words)
-            .args(["sh", "-c", FAR, "sh", FATHOM])
-            .args("run far --offset 128M --file-size 256M --random --write-percent 100 --rate-iops 0.4".split(' '))
-            .args("--duration 60s --no-live --max-skew 60s --lost-after 30s --records r.jsonl".split(' '))
-            .current_dir(dir.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let words = "run far --offset 128M --file-size 256M --random --write-percent 100 --rate-iops 0.4 --duration 60s --no-live --max-skew 60s --lost-after 30s --records r.jsonl";
+        let output = launcher.wrapped("3", dir.path(), FAR, words).output();
+        let output = output.unwrap();
         let said = said(&output);
         assert_eq!(output.status.code(), Some(1), "{name}: {said}");
         let record = record(dir.path(), &said);
@@ -313,6 +321,28 @@ fn a_rank_that_fails_ends_all_and_none_of_those_that_had_done_nothing_is_lost() 
         assert!(!said.contains("rate_not_kept"), "{name}: {said}");
         nobody_is_left(dir.path(), name);
     }
+}
+
+/// The second of two processes never asks its library for the others.
+#[test]
+fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
+    const HALF: &str =
+        "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] || exec sleep 250; exec \"$@\"";
+    std::thread::scope(|scope| {
+        for launcher in launchers() {
+            scope.spawn(move || {
+                let (dir, name) = (place(), launcher.name);
+                let words = "run x --file-size 4M --duration 1s --lost-after 2s --records r.jsonl";
+                let output = launcher.wrapped("2", dir.path(), HALF, words).output();
+                let output = output.unwrap();
+                let said = said(&output);
+                assert_eq!(output.status.code(), Some(5), "{name}: {said}");
+                assert!(said.contains("have come within 24 s"), "{name}: {said}");
+                assert!(!dir.path().join("r.jsonl").exists(), "{name}");
+                nobody_is_left(dir.path(), name);
+            });
+        }
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::{Conduct, KeepError, KneeSearch, LabError, Turn, Work};
 use record::{Record, SearchAccount, SearchPoint, Status, Threshold};
+use units::Rate;
 
 /// The highest exit code of a load that ended by itself; a signal's are above.
 const MOST_OF_A_LOAD: i32 = 5;
@@ -41,6 +42,9 @@ pub fn find_limit(
     conduct.prepare(turn).map_err(LabError::Step)?;
     let (mut points, mut records, mut ended_by) = (Vec::new(), Vec::new(), None);
     let mut next = limit.rates.next_rate();
+    // A rate at which nothing succeeded: too much, or the target is gone. What held tells.
+    let mut silent_at: Option<f64> = None;
+    let mut gone = None;
     while let Some(per_second) = next {
         let work = Work::AtRate {
             per_second,
@@ -63,19 +67,33 @@ pub fn find_limit(
         // Fewer ranks are another load.
         let is_whole = record.outcome.status != Status::Incomplete;
         let is_searchable = is_whole && applies(&limit.threshold, &record);
-        if is_searchable {
-            limit.rates.saw(per_second, point.holds);
-        }
+        let best = limit.rates.best();
+        let is_silent = record.operations.count() == 0;
+        let wanted = match (silent_at.take(), best) {
+            (Some(silent), Some(_)) if is_searchable && !point.holds => {
+                gone = Some(no_longer(silent, per_second));
+                None
+            }
+            (None, Some(best)) if is_searchable && is_silent => {
+                silent_at = Some(per_second);
+                Some(best)
+            }
+            (silent, _) => {
+                if is_searchable {
+                    limit.rates.saw(per_second, point.holds);
+                    silent.inspect(|silent| limit.rates.saw(*silent, false));
+                }
+                limit.rates.next_rate()
+            }
+        };
         points.push(point);
-        next = limit
-            .rates
-            .next_rate()
-            .filter(|_| is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD);
+        let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
+        next = wanted.filter(|_| goes_on);
         if next.is_none() {
             conduct.release(turn, &mut record);
         }
         if let Some(load) = &mut record.load {
-            load.search = Some(limit.account(&points));
+            load.search = Some(limit.account(&points, gone.as_ref()));
         }
         ended_by = keep(&record).map_err(LabError::Keep).err();
         if ended_by.is_some() && next.take().is_some() {
@@ -84,7 +102,7 @@ pub fn find_limit(
         records.push(record);
         turn.pass += 1;
     }
-    let account = limit.account(&points);
+    let account = limit.account(&points, gone.as_ref());
     Ok(LimitFound {
         records,
         account,
@@ -93,14 +111,24 @@ pub fn find_limit(
 }
 
 impl LimitSearch {
-    fn account(&self, points: &[SearchPoint]) -> SearchAccount {
+    fn account(&self, points: &[SearchPoint], gone: Option<&String>) -> SearchAccount {
+        let known = |rate: Option<f64>| rate.filter(|_| gone.is_none());
         SearchAccount {
             threshold: self.threshold.text().to_owned(),
             points: points.to_vec(),
-            holds_at: self.rates.best(),
-            breaks_at: self.rates.least_broken(),
+            holds_at: known(self.rates.best()),
+            breaks_at: known(self.rates.least_broken()),
+            no_answer: gone.cloned(),
         }
     }
+}
+
+/// Why no rate is the limit of a target that did nothing any more.
+fn no_longer(silent: f64, held: f64) -> String {
+    let [silent, held] = [silent, held].map(Rate);
+    format!(
+        "nothing succeeded at {silent}, and then {held}, which had held, did not hold any more: the target is not what it was"
+    )
 }
 
 /// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one that
@@ -265,6 +293,54 @@ mod tests {
         let (found, kept) = find(&mut mock).unwrap();
         assert_eq!((kept, found.account.holds_at), (2, Some(200.0)));
         assert!(mock.log.last().unwrap().starts_with("release"));
+    }
+
+    #[test]
+    fn a_target_that_is_gone_has_no_limit_and_one_that_comes_back_has() {
+        let silent = |work| {
+            let mut record = step(work, 900.0);
+            record.operations = record::Measurements::default();
+            let operations = record::Operations {
+                errors: 7,
+                ..record::Operations::default()
+            };
+            record.operations.insert("read", operations);
+            record
+        };
+        // Steps: 100, 200, 400 is silent, and so is 200 again.
+        let mut mock = Mock::new(|_, work, steps| match steps {
+            2 | 3 => Ok(step(work, 900.0)),
+            _ => Ok(silent(work)),
+        });
+        let (found, kept) = find(&mut mock).unwrap();
+        let rates: Vec<f64> = found
+            .account
+            .points
+            .iter()
+            .map(|p| p.asked_per_second)
+            .collect();
+        assert_eq!((rates, kept), (vec![100.0, 200.0, 400.0, 200.0], 4));
+        assert_eq!(
+            (found.account.holds_at, found.account.breaks_at),
+            (None, None)
+        );
+        let why = found.account.no_answer.unwrap();
+        assert!(
+            why.starts_with("nothing succeeded at 400 /s, and then 200 /s"),
+            "{why}"
+        );
+        let last = found.records.last().unwrap().load.as_ref().unwrap();
+        assert!(last.search.as_ref().unwrap().no_answer.is_some());
+        assert!(mock.log.last().unwrap().starts_with("release"));
+        // One that does nothing above 900 and recovers.
+        let mut mock = Mock::new(|_, work, _| match work {
+            Work::AtRate { per_second, .. } if per_second > 900.0 => Ok(silent(work)),
+            Work::AtRate { .. } | Work::Slot | Work::LeadIn { .. } => Ok(step(work, 1e9)),
+        });
+        let account = find(&mut mock).unwrap().0.account;
+        let (holds, breaks) = (account.holds_at.unwrap(), account.breaks_at.unwrap());
+        assert!(holds <= 900.0 && breaks > 900.0 && breaks <= holds * 1.06);
+        assert_eq!(account.no_answer, None);
     }
 
     #[test]

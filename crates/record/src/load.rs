@@ -135,6 +135,9 @@ pub struct SearchAccount {
     pub holds_at: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaks_at: Option<f64>,
+    /// Why neither is known, although there are points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_answer: Option<String>,
 }
 
 /// One step of a search.

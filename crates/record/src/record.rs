@@ -208,10 +208,6 @@ impl Record {
             .count()
             .saturating_add(self.operations.errors());
         let begun = u64_to_f64(begun.max(1));
-        // What ended at its first operation says nothing of a rate.
-        let due = self.pace.as_ref().and_then(|pace| pace.asked_per_second);
-        let due = due.map(|asked| asked * u64_to_f64(self.elapsed_ns) / 1e9);
-        let begun = due.map_or(begun, |due| begun.min(due));
         match self.effective.get("arrival").map(String::as_str) {
             Some("poisson") => 3.0 / begun.sqrt(),
             Some(_) | None => 2.0 / begun,

@@ -195,6 +195,7 @@ fn load() -> LoadAccount {
             }],
             holds_at: Some(34.0),
             breaks_at: Some(35.0),
+            no_answer: None,
         }),
     }
 }

@@ -4,6 +4,7 @@
 use super::connection::{fault_of, fault_word};
 use super::together::RankGroup;
 use crate::live::{Live, ended, records as records_of};
+use crate::load::knee_exit_code;
 use crate::tell::layout;
 use anyhow::Result;
 use conduct::{LoadTask, unstarted_load};
@@ -86,10 +87,10 @@ impl RankGroup<'_> {
         }
         let mut outcomes = records.iter().map(|record| &record.outcome);
         let has_lost = outcomes.any(|outcome| outcome.status == Status::Incomplete);
-        let found = match (has_lost, account.holds_at) {
-            (true, _) => 5,
-            (false, Some(_)) => 0,
-            (false, None) => 3,
+        let found = if has_lost {
+            5
+        } else {
+            knee_exit_code(&account)
         };
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(found))

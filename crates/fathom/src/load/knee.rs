@@ -9,7 +9,7 @@ use anyhow::Result;
 use conduct::Conductor;
 use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
 use object::{AskedLoad, LoadPlan, Spacing};
-use record::Record;
+use record::{Record, SearchAccount};
 
 const PRECISION: f64 = 0.05;
 
@@ -77,6 +77,15 @@ impl Search {
     }
 }
 
+/// 0 where a rate holds, 3 where none does, 1 where the target ended it.
+pub(crate) fn exit_code(found: &SearchAccount) -> i32 {
+    match (found.holds_at, &found.no_answer) {
+        (_, Some(_)) => 1,
+        (Some(_), None) => 0,
+        (None, None) => 3,
+    }
+}
+
 impl Load<'_> {
     /// Runs steps until the knee is known.
     pub(super) fn find_knee(&self, first: LoadPlan, search: Search) -> Result<i32> {
@@ -105,7 +114,7 @@ impl Load<'_> {
             return self.ended_by(error);
         }
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        Ok(stopped.unwrap_or(if account.holds_at.is_some() { 0 } else { 3 }))
+        Ok(stopped.unwrap_or_else(|| exit_code(&account)))
     }
 
     fn ended_by(&self, error: LabError) -> Result<i32> {

@@ -3,7 +3,7 @@
 use super::TextLayout;
 use super::page::{Page, time};
 use record::{SearchAccount, SearchPoint};
-use units::Rate;
+use units::{Rate, on_one_line};
 
 /// The steps by their rates, and where the knee lies: between the highest rate
 /// that held and the least that did not.
@@ -30,6 +30,10 @@ pub fn knee_text(search: &SearchAccount, layout: TextLayout) -> String {
     }));
     let mut page = Page::new(layout);
     page.table(&rows);
+    if let Some(why) = &search.no_answer {
+        page.line(&format!("no knee: {}", on_one_line(why)));
+        return page.finish();
+    }
     page.line(&match (search.holds_at, search.breaks_at) {
         (Some(best), Some(least)) => format!(
             "knee: {threshold} holds at {} and breaks at {}; single observations, one a rate",
