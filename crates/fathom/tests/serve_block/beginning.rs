@@ -29,6 +29,21 @@ fn the_address_that_is_printed_is_taken_whatever_the_socket_and_the_export_are_c
     assert!(said.contains("--export") && said.contains("4096"), "{said}");
 }
 
+#[test]
+fn the_word_that_means_any_number_to_the_kernel_is_no_number_of_a_device() {
+    for number in ["4294967295", "1048576"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args([
+                "serve", "block", "--front", "ublk", "--size", "4m", "--number", number,
+            ])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("0..=1048575"), "{said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
 /// Names of what lies there.
 fn left(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();

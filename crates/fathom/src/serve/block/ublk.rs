@@ -21,6 +21,8 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use units::Bytes;
 
+/// The kernel has no higher number of a device; its highest word means any.
+const MOST_NUMBER: i64 = (1 << 20) - 1;
 /// The number of the device that a server started by a supervisor serves.
 const SERVER: &str = "serve-device";
 /// Where it finds what outlives it.
@@ -47,7 +49,7 @@ pub(super) fn arguments(command: Command) -> Command {
                 .about("Stops and removes a ublk device, also one whose server hangs or is gone")
                 .arg(Arg::new("device").value_name("N").required(true).value_parser(value_parser!(u32)).help("The number N of /dev/ublkbN")),
         )
-        .arg(ublk(value("number", "N", "Make /dev/ublkbN; the first free one if not given").value_parser(value_parser!(u32))))
+        .arg(ublk(value("number", "N", "Make /dev/ublkbN; the first free one if not given").value_parser(value_parser!(u32).range(0..=MOST_NUMBER))))
         .arg(ublk(value("queues", "N", "Queues, each a thread; half of the CPUs if not given, so that the load has the others").value_parser(value_parser!(u16).range(1..=4096))))
         .arg(ublk(value("depth", "N", "Requests of each queue that are under way at once").value_parser(value_parser!(u16).range(1..=4096)).default_value("128")))
         .arg(ublk(value("max-request", "SIZE", "Longest request that the kernel passes on whole").default_value("512k")))
