@@ -7,6 +7,7 @@ mod card;
 mod check;
 mod compare;
 mod context;
+mod dry_run;
 mod exit;
 mod explain;
 mod export;

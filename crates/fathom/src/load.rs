@@ -4,6 +4,7 @@ pub(crate) mod arm;
 mod keys;
 mod knee;
 mod options;
+mod plan;
 
 use crate::context;
 use crate::exit::unstarted;
@@ -11,7 +12,6 @@ use crate::group::{self, GroupWork};
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
 use crate::target;
-use crate::tell::tell;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::{Conductor, LoadTask, Row, Task};
@@ -58,13 +58,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     output.check_writable(&[])?;
     if matches.get_flag("dry-run") {
-        let lines: Vec<String> = plan
-            .effective()
-            .into_iter()
-            .map(|(key, text)| format!("{key} = {text}"))
-            .collect();
-        tell(&lines.join("\n"))?;
-        return Ok(0);
+        let usual = options::usual_plan(matches, &plan).map_err(usage)?;
+        return plan::show(matches, &plan, &usual, search.as_ref(), &output.places());
     }
     sys::catch_signals();
     let context = Context {

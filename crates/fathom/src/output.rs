@@ -1,5 +1,6 @@
 //! Where results go: the terminal, files of several formats, and the record store.
 
+mod places;
 mod shown;
 
 use crate::exit::Usage;

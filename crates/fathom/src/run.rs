@@ -149,7 +149,7 @@ fn run_alone(
     output.check_writable(&targets)?;
     live::check_address(matches, &stages)?;
     if matches.get_flag("dry-run") {
-        return plan::show(&stages);
+        return plan::show(&stages, &output.places());
     }
     let context = Context {
         target,

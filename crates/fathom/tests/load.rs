@@ -489,3 +489,43 @@ fn built_in_scenarios_are_shown_printed_and_read_again() {
         text(&output)
     );
 }
+
+#[test]
+fn a_dry_run_says_what_is_not_as_usual_what_would_be_made_and_where_results_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept.jsonl");
+    let kept = kept.to_str().unwrap();
+    let dry = |words: &str| {
+        let words: Vec<&str> = words.split(' ').chain(["--dry-run"]).collect();
+        let output = load(&words);
+        assert_eq!(code(&output), 0, "{}", text(&output));
+        text(&output)
+    };
+    insta::assert_snapshot!(dry("get --target s3://bench@http://127.0.0.1:1 --users 3 --duration 5s --warmup 1s"), @"
+    get: s3://bench@http://127.0.0.1:1
+      GETs of 4 KiB objects as fast as 16 users can
+      duration = 5s
+      mix = get 1
+      seeds = 100 x 4k weight 1
+      stages = 3, 3 in 5s
+      users = 3
+      warmup = 1s
+      all other options as the scenario has them, or as usual
+      the objects of seeds are made before the measured time, in a bucket that is made where it is missing; what was made is removed at the end
+      a warm-up of 1 s; ends after 5 s of measured time
+    the result goes to the standard output
+    no record is kept; --records FILE.jsonl keeps them
+    nothing was done: this is a dry run
+    ");
+    let other = dry(&format!(
+        "fetch --target http://127.0.0.1:1/x --iterations 10 --records {kept}"
+    ));
+    assert!(
+        other.contains("nothing is made before")
+            && other.contains("or after 10 turns of users\n")
+            && other.contains(&format!("records are appended to {kept}\n"))
+            && !other.contains("timeout ="),
+        "{other}"
+    );
+    assert!(!std::path::Path::new(kept).exists());
+}

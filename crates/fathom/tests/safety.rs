@@ -516,9 +516,11 @@ fn a_dry_run_says_what_would_be_written_and_when_it_ends_and_writes_nothing() {
       total-bytes = 1m
       warmup = 2s
       all other options as usual
-      files: 1, directories: 0
+      files: 1, new
       8 MiB are written before the measured time, into files that are new or shorter than asked; then it only reads
       a warm-up of 2 s; ends when 1 MiB have been moved
+    the result goes to the standard output
+    no record is kept; --records FILE.jsonl keeps them
     nothing was done: this is a dry run
     "
     );

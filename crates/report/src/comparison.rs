@@ -1,9 +1,12 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
+mod change;
 mod findings;
 mod reasons;
 
 use crate::TextLayout;
+use change::apart;
+pub(crate) use change::{in_cells, percent, shown, signed};
 use findings::findings_text;
 pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text, unjudged};
 
@@ -11,7 +14,7 @@ use analyze::{
     ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
     Question, RowComparison,
 };
-use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
+use stats::{CONTROL_ALPHA, Drift, PORTABLE_CHANGE, Reason, Verdict};
 use std::fmt::Write as _;
 use units::ValueUnit;
 
@@ -327,8 +330,8 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
             percent(margin),
             row.blocks
         ),
-        Verdict::Faster { .. } => format!("Faster by {}, {} blocks.", by(row), row.blocks),
-        Verdict::Slower { .. } => format!("Slower by {}, {} blocks.", by(row), row.blocks),
+        Verdict::Faster { .. } => format!("{}, {} blocks.", apart("Faster", row, unit), row.blocks),
+        Verdict::Slower { .. } => format!("{}, {} blocks.", apart("Slower", row, unit), row.blocks),
         Verdict::Inconclusive { mde, more } => {
             let more = more
                 .as_ref()
@@ -340,7 +343,11 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
                 })
                 .unwrap_or_default();
             let seen = if mde.is_finite() {
-                format!(" Would have seen {} or more.", percent(mde.exp_m1()))
+                let least = signed(*mde);
+                format!(
+                    " Would have seen {} or more.",
+                    least.trim_start_matches('+')
+                )
             } else {
                 String::new()
             };
@@ -362,47 +369,12 @@ fn undrawn(row: &RowComparison, unit: ValueUnit, [of_base, of_candidate]: [usize
     )
 }
 
-/// `24.4 % [23.7 to 25.0]`: how far apart, with the end of the interval that is nearer to no
-/// difference first.
-fn by(row: &RowComparison) -> String {
-    let far = |log: f64| 100.0 * log.exp_m1().abs();
-    row.effect.as_ref().map_or_else(String::new, |effect| {
-        let (low, high) = (far(effect.low), far(effect.high));
-        format!(
-            "{:.1} % [{:.1} to {:.1}]",
-            far(effect.point),
-            low.min(high),
-            low.max(high)
-        )
-    })
-}
-
-/// `+8.3 % [+5.6, +11.2]`: a ratio effect from its logarithm.
-pub(crate) fn shown(effect: &Estimate) -> String {
-    let ratio = |log: f64| 100.0 * log.exp_m1();
-    let (low, high) = (ratio(effect.low), ratio(effect.high));
-    if high.is_finite() {
-        format!("{:+.1} % [{low:+.1}, {high:+.1}]", ratio(effect.point))
-    } else {
-        format!("{} [no interval yet]", signed(effect.point))
-    }
-}
-
-/// `+8.3 %` from the logarithm of a ratio.
-fn signed(log: f64) -> String {
-    format!("{:+.1} %", 100.0 * log.exp_m1())
-}
-
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use analyze::{ControlCheck, Finding, Sensitivity, Severity};
     use record::Quantity;
-    use stats::Method;
+    use stats::{Estimate, Method};
     use std::collections::BTreeSet;
 
     fn row(verdict: Verdict) -> RowComparison {

@@ -175,7 +175,7 @@ impl NowTable {
             let mut cells = cells.iter();
             TableLine {
                 labels: cells.next().cloned().map(Label::Text).into_iter().collect(),
-                cells: cells.map(|text| CellValue::Text(text.clone())).collect(),
+                cells: cells.map(|text| cell(text)).collect(),
             }
         };
         table.lines = self.lines.iter().map(line).collect();
@@ -184,6 +184,14 @@ impl NowTable {
             .into_iter()
             .collect();
         table
+    }
+}
+
+/// What is not known yet is no text of nobody's.
+fn cell(text: &str) -> CellValue<'static> {
+    match text {
+        "" => CellValue::Nothing,
+        text => CellValue::Text(text.to_owned()),
     }
 }
 
@@ -251,6 +259,26 @@ mod tests {
         assert!(
             narrow.contains("Change so far") && !narrow.contains("Blocks"),
             "{narrow}"
+        );
+    }
+
+    #[test]
+    fn on_a_page_what_is_not_known_yet_is_nothing_and_no_name() {
+        let mut state = now();
+        state.table.lines[0][1].clear();
+        let section = state.section();
+        let tables = section.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        let cells: Vec<_> = tables.flat_map(|table| &table.lines[0].cells).collect();
+        assert_eq!(
+            cells
+                .iter()
+                .filter(|cell| matches!(cell, CellValue::Nothing))
+                .count(),
+            1,
+            "{cells:?}"
         );
     }
 

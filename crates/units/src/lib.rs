@@ -69,4 +69,4 @@ pub use nearest::nearest;
 pub use percent::Percent;
 pub use rate::{ByteRate, Rate, format_count};
 pub use shown::{disturbs, on_one_line, visible, visible_json};
-pub use unit::ValueUnit;
+pub use unit::{ValueUnit, factor};

@@ -36,6 +36,8 @@ impl ValueUnit {
             Self::Time => Nanos(f64_to_u64_saturating(value.round())).to_string(),
             Self::Bytes => Bytes(f64_to_u64_saturating(value.round())).to_string(),
             Self::Percent => share(value),
+            // 1264 % more is hard to see as 13.6 times as much.
+            Self::Change if value > 2.0 => format!("{} times", factor(1.0 + value)),
             Self::Change => format!("{:+.1} %", 100.0 * value).replace("-0.0 %", "+0.0 %"),
             Self::Whole | Self::Ratio => format_count(value),
         }
@@ -105,6 +107,16 @@ impl ValueUnit {
     }
 }
 
+/// How many times something is there: `13.6`, `0.90`.
+#[must_use]
+pub fn factor(ratio: f64) -> String {
+    match ratio {
+        small if small < 10.0 => format!("{small:.2}"),
+        middle if middle < 100.0 => format!("{middle:.1}"),
+        great => format!("{great:.0}"),
+    }
+}
+
 /// A percentage; only nothing is 0 % and only everything is 100 %.
 fn share(percent: f64) -> String {
     match (percent * 100.0).round() / 100.0 {
@@ -130,6 +142,7 @@ mod tests {
             (ValueUnit::Percent, 99.999, "over 99.99%"),
             (ValueUnit::Percent, 0.001, "under 0.01%"),
             (ValueUnit::Change, 0.083, "+8.3 %"),
+            (ValueUnit::Change, 12.64, "13.6 times"),
             (ValueUnit::Whole, 3014.0, "3.01K"),
             (ValueUnit::Ratio, 1.5, "1.50"),
         ] {

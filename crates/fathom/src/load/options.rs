@@ -141,6 +141,16 @@ pub(super) fn plan(name: Option<&str>, asked: AskedLoad) -> Result<LoadPlan, Loa
     asked.plan(scenario(name)?, keys, (cpus / 2).max(1))
 }
 
+/// The same scenario at the same target with nothing else asked.
+pub(super) fn usual_plan(matches: &ArgMatches, of: &LoadPlan) -> Result<LoadPlan, LoadError> {
+    let name = matches.get_one::<String>("scenario").map(String::as_str);
+    let asked = AskedLoad {
+        target: Some(of.target.clone()),
+        ..AskedLoad::default()
+    };
+    plan(name, asked)
+}
+
 fn scenario(name: &str) -> Result<Scenario, LoadError> {
     if let Some(preset) = Scenario::preset(name) {
         return Ok(preset);

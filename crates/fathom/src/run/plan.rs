@@ -1,7 +1,6 @@
 //! `--dry-run`: what would be done, and nothing is.
 
-use crate::context;
-use crate::tell::tell;
+use crate::{context, dry_run as told};
 use anyhow::Result;
 use record::Difference;
 use run::{Resolved, TargetKind, dry_run};
@@ -10,7 +9,7 @@ use units::Bytes;
 use workload::{Phase, Stage, Workload, settings};
 
 /// Says it of all phases; the exit code.
-pub(super) fn show(stages: &[Stage]) -> Result<i32> {
+pub(super) fn show(stages: &[Stage], results: &[String]) -> Result<i32> {
     let context = context::bare_context();
     let mut lines = Vec::new();
     for (number, stage) in stages.iter().enumerate() {
@@ -25,9 +24,7 @@ pub(super) fn show(stages: &[Stage]) -> Result<i32> {
             lines.extend(of_phase(phase, &resolved, fill));
         }
     }
-    lines.push("nothing was done: this is a dry run".to_owned());
-    tell(&format!("{}\n", lines.join("\n")))?;
-    Ok(0)
+    told::show(lines, results)
 }
 
 /// What is asked or is not as usual, what would be written, and how long it takes.
@@ -43,16 +40,18 @@ fn of_phase(phase: &Phase, resolved: &Resolved, fill: Option<u64>) -> Vec<String
         false => format!(" {}", targets.join(", ")),
     };
     let mut lines = vec![format!("{}:{on} ({})", phase.name, resolved.kind.word())];
-    let usual: BTreeMap<_, _> = settings::shown(&Workload::default()).into_iter().collect();
-    let asked: BTreeMap<_, _> = settings::shown(&phase.workload).into_iter().collect();
-    let all = settings::shown(&resolved.effective);
+    let shown = |workload: &Workload| -> BTreeMap<String, String> {
+        let all = settings::shown(workload).into_iter();
+        all.map(|(key, text)| (key.to_owned(), text)).collect()
+    };
+    let (usual, asked) = (shown(&Workload::default()), shown(&phase.workload));
     let is_asked = |key: &str| asked.get(key) != usual.get(key);
-    let is_other = |key: &str, text: &String| usual.get(key).is_some_and(|usual| usual != text);
-    let told = all
+    let effective = settings::shown(&resolved.effective);
+    let known = effective
         .into_iter()
-        .filter(|(key, text)| is_asked(key) || is_other(key, text))
-        .map(|(key, text)| format!("  {key} = {text}"));
-    lines.extend(told);
+        .filter(|(key, _)| usual.contains_key(*key) || is_asked(key))
+        .map(|(key, text)| (key.to_owned(), text));
+    lines.extend(told::settings(&usual, is_asked, known));
     lines.push("  all other options as usual".to_owned());
     lines.extend(resolved.differences.iter().map(difference));
     lines.extend(
@@ -63,7 +62,7 @@ fn of_phase(phase: &Phase, resolved: &Resolved, fill: Option<u64>) -> Vec<String
     );
     lines.extend(files(resolved));
     lines.push(format!("  {}", writes(resolved, fill)));
-    lines.push(format!("  {}", ends(&resolved.effective)));
+    lines.push(ends(&resolved.effective));
     lines
 }
 
@@ -79,8 +78,18 @@ fn difference(of: &Difference) -> String {
 }
 
 fn files(resolved: &Resolved) -> Option<String> {
-    let (files, dirs) = (resolved.layout.files.len(), resolved.layout.dirs.len());
-    (files + dirs > 0).then(|| format!("  files: {files}, directories: {dirs}"))
+    let layout = &resolved.layout;
+    let (files, dirs) = (layout.files.len(), layout.dirs.len());
+    let names: Vec<String> = layout
+        .files
+        .iter()
+        .map(|file| file.path.display().to_string())
+        .collect();
+    let dirs = match dirs {
+        0 => String::new(),
+        _ => format!("; directories: {dirs}"),
+    };
+    (files > 0).then(|| format!("  files: {files}, {}{dirs}", told::some(&names)))
 }
 
 /// What would be written to the targets, and when.
@@ -132,14 +141,5 @@ fn ends(effective: &Workload) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let ends = if ends.is_empty() {
-        "when all of it is done".to_owned()
-    } else {
-        ends.join(", or ")
-    };
-    if stop.warmup.0 > 0 {
-        format!("a warm-up of {}; ends {ends}", stop.warmup)
-    } else {
-        format!("ends {ends}")
-    }
+    told::ends(stop.warmup, &ends)
 }

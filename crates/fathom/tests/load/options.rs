@@ -510,7 +510,7 @@ fn certificates_and_dry_runs_are_as_asked() {
     assert!(
         code(&output) == 0
             && records.is_empty()
-            && text(&output).contains("target = s3://bench@https://"),
+            && text(&output).contains("put: s3://bench@https://"),
         "{}",
         text(&output)
     );

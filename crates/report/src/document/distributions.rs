@@ -105,8 +105,8 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
     let cell = row.cells.first()?.as_ref()?;
     let times = |kind: &str, part: &str| {
         let of = |name: &str| cell.of_load(kind, &Quantity::named(&format!("{part}.{name}")));
-        let [p50, p95] = ["p50", "p95"].map(|name| of(name)?.point);
-        Some((p50?, p95?))
+        let [p50, p95] = ["p50", "p95"].map(|name| of(name).and_then(|figure| figure.point));
+        Some((p50?, p95))
     };
     let mut lines: Vec<plot::IntervalLine> = Vec::new();
     for kind in row.operations.iter().filter(|kind| *kind != ALL) {
@@ -114,16 +114,21 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
             let Some((p50, p95)) = times(kind, part) else {
                 continue;
             };
-            if p95 <= 0.0 {
+            if p95.unwrap_or(p50) <= 0.0 {
                 continue;
             }
-            let [middle, tail] = [p50, p95].map(|ns| ValueUnit::Time.text(ns));
+            let middle = format!("p50 {}", ValueUnit::Time.text(p50));
+            // Of a short load the p95 is not known, and the median alone is a picture too.
+            let text = match p95 {
+                Some(tail) => format!("{middle}, p95 {}", ValueUnit::Time.text(tail)),
+                None => middle,
+            };
             lines.push(plot::IntervalLine {
                 arm: 0,
                 name: format!("{kind}: {part}"),
                 point: p50,
-                interval: Some((p50, p95)),
-                text: format!("p50 {middle}, p95 {tail}"),
+                interval: p95.map(|tail| (p50, tail)),
+                text,
             });
         }
     }

@@ -4,7 +4,7 @@
 use super::Plot;
 use super::intervals::MOST;
 use super::rows::leading_kind;
-use crate::plot::{MatrixCell, MatrixLine, Tone, matrix};
+use crate::plot::{MatrixCell, MatrixLine, Tone, ValueUnit, matrix};
 use crate::verdicts::sign;
 use analyze::{RowComparison, Study, StudyRow};
 use record::Preference;
@@ -96,9 +96,10 @@ fn cell(study: &Study, found: &RowComparison, levels: impl Fn() -> Option<f64>) 
         Verdict::Inconclusive { .. } | Verdict::Invalid(_) => Tone::PerhapsWorse,
     };
     let change = log.exp_m1();
-    let shown = match change.abs() >= WHOLE {
+    let shown = match change.abs() >= WHOLE && change < 2.0 {
         true => format!("{:+.0} %", 100.0 * change),
-        false => format!("{:+.1} %", 100.0 * change),
+        // Cells are narrow.
+        false => ValueUnit::Change.text(change).replace("times", "×"),
     };
     MatrixCell {
         tone,

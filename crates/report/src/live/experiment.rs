@@ -176,7 +176,13 @@ impl ExperimentNow<'_> {
             let (_, text) = looked.verdicts.iter().find(|(name, _)| name == arm)?;
             Some(format!("{text} (after {})", looked.passes))
         });
-        known.unwrap_or_else(|| "not judged yet".to_owned())
+        // Where nothing is measured any more, the answer follows.
+        let is_over = self.place.is_none() && self.standing.passes() > 0;
+        let unknown = match is_over {
+            true => "judged below",
+            false => "not judged yet",
+        };
+        known.unwrap_or_else(|| unknown.to_owned())
     }
 
     fn table(&self, arms: &[ArmStanding]) -> NowTable {

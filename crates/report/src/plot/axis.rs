@@ -156,6 +156,28 @@ impl Axis {
         }
     }
 
+    /// Changes that reach far above the other side, by ratio: twice as much is as far from no
+    /// change as half as much. Places are logarithms of ratios.
+    pub(super) fn ratios(title: &str, low: f64, high: f64) -> Self {
+        let scale = Self::log(title, ValueUnit::Ratio, low.exp(), high.exp());
+        let tick = |(ratio, _): &(f64, String)| {
+            let text = match *ratio {
+                1.0 => "0 %".to_owned(),
+                below if below < 1.0 => format!("{:.0} %", 100.0 * (below - 1.0)),
+                above if above <= 3.0 => format!("+{:.0} %", 100.0 * (above - 1.0)),
+                above => format!("{above} times"),
+            };
+            (ratio.ln(), text)
+        };
+        Self {
+            ticks: scale.ticks.iter().map(tick).collect(),
+            low: scale.low.ln(),
+            high: scale.high.ln(),
+            spacing: Spacing::Linear,
+            title: title.to_owned(),
+        }
+    }
+
     /// Evenly from `low` to `high` with ticks of the caller's.
     pub(super) fn with_ticks(title: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self {

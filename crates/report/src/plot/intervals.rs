@@ -11,6 +11,10 @@ const RIGHT: f64 = 432.0;
 const TOP: f64 = 6.0;
 const LINE: f64 = 36.0;
 const BOTTOM: f64 = 40.0;
+/// Of a line, where names and numbers stand.
+const NAMES: f64 = 17.0;
+/// Changes above this are drawn by ratio, as they are told.
+const FAR: f64 = 2.0;
 /// Values further apart than this factor are drawn by ratio.
 const WIDE: f64 = 20.0;
 
@@ -46,7 +50,12 @@ pub(crate) fn intervals(
     let lines: Vec<&IntervalLine> = lines.iter().filter(|line| line.point.is_finite()).collect();
     let axis = axis(title, unit, &lines, reference)?;
     let bottom = TOP + LINE * lines.len() as f64;
-    let at = |value: f64| LEFT + 6.0 + axis.share(value) * (RIGHT - LEFT - 12.0);
+    let place = match is_far(unit, &lines) {
+        true => ratio,
+        false => |value| value,
+    };
+    let at_place = |place: f64| LEFT + 6.0 + axis.share(place) * (RIGHT - LEFT - 12.0);
+    let at = |value: f64| at_place(place(value));
     let mut out = open(WIDTH, bottom + BOTTOM, label);
     if let Some((low, high)) = reference.band {
         let (from, to) = (at(low), at(high));
@@ -61,13 +70,7 @@ pub(crate) fn intervals(
         );
     }
     if let Some(level) = reference.at.filter(|level| level.is_finite()) {
-        let _infallible = write!(
-            out,
-            r#"<path class="base" d="M{} {}V{}"/>"#,
-            At(at(level)),
-            At(TOP),
-            At(bottom)
-        );
+        write_reference(&mut out, at(level), lines.len());
     }
     for (index, line) in lines.iter().enumerate() {
         write_line(&mut out, line, TOP + LINE * index as f64, &at);
@@ -79,7 +82,7 @@ pub(crate) fn intervals(
         At(bottom),
         At(RIGHT)
     );
-    write_x_ticks(&mut out, &axis, at, bottom, (0.0, WIDTH));
+    write_x_ticks(&mut out, &axis, at_place, bottom, (0.0, WIDTH));
     let _infallible = write!(
         out,
         r#"<text class="title" x="{}" y="{}" text-anchor="end">{}</text></svg>"#,
@@ -88,6 +91,29 @@ pub(crate) fn intervals(
         escape(title)
     );
     Some(out)
+}
+
+/// The line of the reference beside the marks of each arm: names and numbers stand above those, and
+/// a line through them cannot be read past.
+fn write_reference(out: &mut String, x: f64, lines: usize) {
+    let marks: String = (0..lines)
+        .map(|index| TOP + LINE * index as f64)
+        .map(|top| format!("M{} {}V{}", At(x), At(top + NAMES), At(top + LINE)))
+        .collect();
+    let _infallible = write!(out, r#"<path class="base" d="{marks}"/>"#);
+}
+
+/// Whether changes reach so far above the other side that they are drawn by ratio.
+fn is_far(unit: ValueUnit, lines: &[&IntervalLine]) -> bool {
+    let is_far = |line: &&IntervalLine| {
+        line.point > FAR || line.interval.is_some_and(|(_, high)| high > FAR)
+    };
+    unit == ValueUnit::Change && lines.iter().any(is_far)
+}
+
+/// Of a change, the logarithm of its ratio; a loss of everything is far away and no end of the axis.
+fn ratio(change: f64) -> f64 {
+    change.max(-0.999).ln_1p()
 }
 
 fn axis(
@@ -110,6 +136,9 @@ fn axis(
     );
     let least = range(lines.iter().map(|line| line.point))?.0;
     let (low, high) = range(shown)?;
+    if is_far(unit, lines) {
+        return Some(Axis::ratios(title, ratio(low), ratio(high)));
+    }
     if unit == ValueUnit::Change {
         let edge = 0.08 * (high - low).max(0.01);
         return Some(Axis::linear(title, unit, low - edge, high + edge));
@@ -221,6 +250,54 @@ mod tests {
         .unwrap();
         assert!(
             svg.contains(r#"class="base""#) && svg.contains(r#"class="band""#),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn the_line_of_the_reference_crosses_no_name() {
+        let reference = Reference {
+            at: Some(0.0),
+            band: None,
+        };
+        let lines = [line(1, -0.1, None), line(2, 0.3, None)];
+        let svg = intervals("l", "t", ValueUnit::Change, &lines, &reference).unwrap();
+        let base = svg.split(r#"class="base" d=""#).nth(1).unwrap();
+        let base = base.split('"').next().unwrap();
+        let stretches: Vec<(f64, f64)> = base
+            .split('M')
+            .skip(1)
+            .map(|part| {
+                let (from, to) = part.split_once('V').unwrap();
+                let from = from.split_once(' ').unwrap().1;
+                (from.parse().unwrap(), to.parse().unwrap())
+            })
+            .collect();
+        let names: Vec<f64> = svg
+            .split("<text x=\"8\" y=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!((stretches.len(), names.len()), (2, 2), "{svg}");
+        for y in names {
+            let crosses = |(from, to): &(f64, f64)| *from < y + 2.0 && y - 10.0 < *to;
+            assert!(!stretches.iter().any(crosses), "{y} in {stretches:?}");
+        }
+    }
+
+    #[test]
+    fn far_changes_are_drawn_by_ratio_with_room_for_the_near_ones() {
+        let reference = Reference {
+            at: Some(0.0),
+            band: Some((-0.05, 0.05)),
+        };
+        let lines = [
+            line(1, 12.6, Some((11.0, 14.0))),
+            line(2, -0.5, Some((-0.6, -0.4))),
+        ];
+        let svg = intervals("l", "t", ValueUnit::Change, &lines, &reference).unwrap();
+        assert!(
+            svg.contains(">10 times<") && svg.contains(">0 %<") && !svg.contains(">+500 %<"),
             "{svg}"
         );
     }

@@ -2,7 +2,7 @@
 
 /// What begins a line, behind its margin and the name of whom it is about, and the number of its
 /// colour. The words are those that findings, verdicts and answers begin with.
-const STARTS: [(&str, u8); 13] = [
+const STARTS: [(&str, u8); 15] = [
     ("invalid[", RED),
     ("warning[", YELLOW),
     ("note[", BLUE),
@@ -15,6 +15,8 @@ const STARTS: [(&str, u8); 13] = [
     ("Cannot tell", YELLOW),
     ("Slower by", RED),
     ("Faster by", GREEN),
+    ("Slower:", RED),
+    ("Faster:", GREEN),
     ("Within ", GREEN),
 ];
 const RED: u8 = 31;

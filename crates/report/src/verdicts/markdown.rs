@@ -2,7 +2,7 @@
 //! markup.
 
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped};
-use crate::comparison::{leading_facts, sentence};
+use crate::comparison::{in_cells, leading_facts, sentence};
 use crate::study::escaped;
 use analyze::Disagreement;
 use stats::Verdict;
@@ -159,19 +159,10 @@ fn in_words(verdicts: &Verdicts<'_>, entry: &Entry<'_>) -> String {
 
 fn line(out: &mut String, verdicts: &Verdicts<'_>, entry: &Entry<'_>) {
     let found = entry.found;
-    let percent = |log: f64| format!("{:+.1} %", 100.0 * log.exp_m1());
-    let change = found
+    let [change, interval] = found
         .effect
         .as_ref()
-        .map_or_else(|| "-".to_owned(), |effect| percent(effect.point));
-    let interval = found
-        .effect
-        .as_ref()
-        .filter(|effect| effect.high.is_finite() && effect.low.is_finite())
-        .map_or_else(
-            || "-".to_owned(),
-            |effect| format!("{} to {}", percent(effect.low), percent(effect.high)),
-        );
+        .map_or_else(|| ["-".to_owned(), "-".to_owned()], in_cells);
     let median = |value: Option<f64>| {
         value.map_or_else(
             || "-".to_owned(),
