@@ -267,9 +267,12 @@ mod tests {
         let mut state = now();
         state.table.lines[0][1].clear();
         let section = state.section();
-        let tables = section.blocks.iter().filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
+        let tables = section.blocks.iter().filter_map(|block| {
+            if let Block::Table(table) = block {
+                Some(table)
+            } else {
+                None
+            }
         });
         let cells: Vec<_> = tables.flat_map(|table| &table.lines[0].cells).collect();
         assert_eq!(
