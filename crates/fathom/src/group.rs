@@ -13,6 +13,7 @@ mod launcher;
 mod rows;
 mod search;
 mod together;
+mod view;
 mod work;
 
 use crate::exit::Usage;

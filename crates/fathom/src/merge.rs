@@ -1,12 +1,12 @@
 //! `fathom merge`: what the ranks of a group wrote, as one record.
 
 use crate::exit::Usage;
-use crate::records::{argument, counting, place, tell_damage};
+use crate::records::{argument, counting, place, read_all, tell_damage};
 use crate::tell::{say, tell};
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use record::{Joined, Record, join, read_records};
+use record::{Joined, Record, join};
 use run::safety::OutputFile;
 use std::path::{Path, PathBuf};
 use units::on_one_line;
@@ -41,8 +41,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let store = RecordFile::checked(form)?;
     let mut read_of = Vec::new();
     let mut is_damaged = false;
-    for path in paths() {
-        let read = read_records(path)?;
+    let files: Vec<&Path> = paths().collect();
+    for (path, read) in files.iter().copied().zip(read_all(&files)) {
+        let read = read?;
         tell_damage(path, &read);
         is_damaged |= !read.damaged.is_empty() || read.records.is_empty();
         if read.records.is_empty() {

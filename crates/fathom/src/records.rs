@@ -48,6 +48,24 @@ pub(crate) fn read(file: &Path) -> Result<ReadRecords> {
     })
 }
 
+/// What several files hold, in their order; as many are read at once as there are CPUs.
+pub(crate) fn read_all(files: &[&Path]) -> Vec<Result<ReadRecords>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = files.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let read = |files: &[&Path]| -> Vec<_> { files.iter().map(|file| read(file)).collect() };
+        let readers = files
+            .chunks(each)
+            .map(|files| scope.spawn(move || read(files)))
+            .collect::<Vec<_>>();
+        let read = readers.into_iter().flat_map(|reader| {
+            let done = reader.join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        read.collect()
+    })
+}
+
 /// The whole records of a file; its damaged lines are told. Errors: it has none.
 pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
     tell_damage(file, &read);

@@ -200,6 +200,23 @@ fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
 }
 
 #[test]
+fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let words = "run x --engine null --file-size 1T --write-percent 100 --duration 0s --stonewall 300ms --wear-out --wear-out-limit 60s --no-live --max-skew 60s --lost-after 30s --records r.jsonl";
+        let (code, said) = launcher.ended_of("3", dir.path(), words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        let most = record.stonewall.as_ref().unwrap().most;
+        for host in record.by_host() {
+            assert!(host.stonewall.as_ref().unwrap().most <= most, "{name}");
+            assert_eq!(host.operations.count(), most, "{name}");
+        }
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
 fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
     let Some(launcher) = launchers().into_iter().next() else {
         return;

@@ -42,6 +42,8 @@ pub enum GroupEvent {
     },
     Compared(Option<ClockDrift>),
     Halted,
+    /// What had done most when the time was over, of all.
+    Reached(u64),
     Snapshot(u32, Word),
     Lost(Vec<u32>),
     End(MemberEnd),
@@ -148,6 +150,7 @@ fn perform(
             }),
             Act::Compared(drift) => tell(GroupEvent::Compared(drift)),
             Act::Halted => tell(GroupEvent::Halted),
+            Act::Reached(most) => tell(GroupEvent::Reached(most)),
             Act::Snapshot(rank, word) => tell(GroupEvent::Snapshot(rank, word)),
             Act::Lost(ranks) => tell(GroupEvent::Lost(ranks)),
             Act::End(ending) => {

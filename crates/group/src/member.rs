@@ -1,6 +1,8 @@
 //! What one rank does: it asks for the time until it knows the root's clock well, begins when the
 //! root says, says its words in rounds, and ends with all others or when the root is lost.
 
+mod course;
+
 use crate::drift::{ClockDrift, DriftQuestion};
 use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
@@ -35,6 +37,9 @@ pub struct GroupMember {
     begun: u32,
     wants_halt: bool,
     is_halted: bool,
+    /// What it had done when the time was over, and what the greatest of all is.
+    reached: Option<u64>,
+    most: Option<u64>,
     lost: Vec<u32>,
     next_ask: u64,
     next_tell: u64,
@@ -62,6 +67,8 @@ impl GroupMember {
             begun: 0,
             wants_halt: false,
             is_halted: false,
+            reached: None,
+            most: None,
             lost: Vec::new(),
             next_ask: now,
             next_tell: now,
@@ -108,6 +115,7 @@ impl GroupMember {
             },
             MemberInput::Compare => self.compare(now, out),
             MemberInput::Halt => self.halt(out),
+            MemberInput::Reached(most) => self.reach(most, out),
             MemberInput::Finish => {
                 if let Some(root) = &mut self.root {
                     root.finish(now, out);
@@ -163,33 +171,6 @@ impl GroupMember {
         out.push(Act::Answered(word));
     }
 
-    fn is_late(&mut self, now: u64, out: &mut Vec<Act>) {
-        match &mut self.root {
-            // Nobody begins without the root.
-            Some(root) => root.halt(self.begun, out),
-            None => out.push(Act::Send(0, Message::Late)),
-        }
-        self.next_tell = now;
-    }
-
-    /// Wants what was begun to end.
-    fn halt(&mut self, out: &mut Vec<Act>) {
-        if self.is_halted || self.begun == 0 {
-            return;
-        }
-        match &mut self.root {
-            Some(root) => {
-                root.halt(self.begun, out);
-                self.is_halted = true;
-                out.push(Act::Halted);
-            }
-            None => {
-                self.wants_halt = true;
-                out.push(Act::Send(0, Message::Halt { start: self.begun }));
-            }
-        }
-    }
-
     fn hear(&mut self, now: u64, from: u32, message: Message, out: &mut Vec<Act>) {
         if from == 0 {
             self.heard_root = now;
@@ -231,12 +212,18 @@ impl GroupMember {
                     out.push(Act::Halted);
                 }
             }
+            Message::Reached { start, most } if self.root.is_none() => {
+                if start == self.begun {
+                    self.hear_most(most, out);
+                }
+            }
             Message::End { rounds, lost } => self.hear_end(now, rounds, lost, out),
             Message::Here { .. }
             | Message::Said { .. }
             | Message::Ahead { .. }
             | Message::Snapshot { .. }
             | Message::Halt { .. }
+            | Message::Reached { .. }
             | Message::Late
             | Message::Bye => {
                 if let Some(root) = &mut self.root {
@@ -288,6 +275,7 @@ impl GroupMember {
         self.begun = start;
         self.drift = DriftQuestion::begun(clock.grown(at));
         (self.is_halted, self.wants_halt) = (false, false);
+        (self.reached, self.most) = (None, None);
         let bound_ns = match self.rank {
             0 => 0,
             _ => clock.grown(at).bound_ns(),
@@ -359,9 +347,7 @@ impl GroupMember {
             let (round, word) = (said.round, said.word.clone());
             out.push(Act::Send(0, Message::Said { round, word }));
         }
-        if self.wants_halt && !self.is_halted {
-            out.push(Act::Send(0, Message::Halt { start: self.begun }));
-        }
+        self.say_again(out);
         if bound_ns.is_some() {
             self.told_ready = self.wants;
         }
@@ -374,7 +360,7 @@ impl GroupMember {
             return;
         };
         let step = root.go_on(now, self.wants, &self.timing, out);
-        let (lost, is_halted) = (root.lost(), root.is_halted());
+        let (lost, is_halted, most) = (root.lost(), root.is_halted(), root.most());
         self.root = Some(root);
         if let Some((start, at, agreed)) = step.begin {
             self.begin(now, (start, at), Some(agreed), out);
@@ -383,6 +369,7 @@ impl GroupMember {
             self.is_halted = true;
             out.push(Act::Halted);
         }
+        most.into_iter().for_each(|most| self.hear_most(most, out));
         if !lost.is_empty() {
             self.are_lost(lost, out);
         }

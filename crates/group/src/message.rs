@@ -42,6 +42,9 @@ pub enum Message {
     Snapshot { word: Word },
     /// What was begun is to end: a rank wants it, or the root says it to all.
     Halt { start: u32 },
+    /// How much a rank had done when the time was over, which it says once; or the root says to all
+    /// what the greatest of all is.
+    Reached { start: u32, most: u64 },
     /// These are lost.
     Lost { ranks: Vec<u32> },
     /// A rank heard of the start when it was over.
@@ -87,9 +90,9 @@ impl Message {
                 out.short(*attempt);
                 out.long(*long);
             }
-            Self::Go { start, at } => {
+            Self::Go { start, at: long } | Self::Reached { start, most: long } => {
                 out.short(*start);
-                out.long(*at);
+                out.long(*long);
             }
             Self::Snapshot { word } => out.0.extend_from_slice(word),
             Self::Lost { ranks } => ranks.iter().for_each(|rank| out.short(*rank)),
@@ -120,6 +123,7 @@ impl Message {
             Self::Late => 14,
             Self::End { .. } => 15,
             Self::Bye => 16,
+            Self::Reached { .. } => 17,
         }
     }
 
@@ -186,6 +190,10 @@ impl Message {
                 lost: std::iter::from_fn(|| rest.short()).collect(),
             },
             16 => Self::Bye,
+            17 => Self::Reached {
+                start: rest.short()?,
+                most: rest.long()?,
+            },
             _ => return None,
         };
         rest.0.is_empty().then_some(message)
@@ -269,6 +277,7 @@ mod tests {
             (any::<u32>(), any::<u64>()).prop_map(|(start, at)| Message::Go { start, at }),
             word().prop_map(|word| Message::Snapshot { word }),
             any::<u32>().prop_map(|start| Message::Halt { start }),
+            any::<(u32, u64)>().prop_map(|(start, most)| Message::Reached { start, most }),
             prop::collection::vec(any::<u32>(), 0..9).prop_map(|ranks| Message::Lost { ranks }),
             Just(Message::Still),
             Just(Message::Late),

@@ -1,6 +1,8 @@
 //! What rank 0 does for all: it agrees on the start, hears who is there and what they say, and says
 //! when it is over.
 
+mod course;
+
 use crate::message::{Message, Word};
 use crate::terms::{Act, AgreedStart};
 use crate::timing::GroupTiming;
@@ -21,6 +23,8 @@ struct Known {
     word: Option<Word>,
     is_lost: bool,
     said_bye: bool,
+    /// How much it had done when the time was over.
+    reached: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub(crate) struct Root {
     is_heard: bool,
     last_answer: Option<Word>,
     is_halted: bool,
+    /// What the greatest of all had done, once all have said it.
+    most: Option<u64>,
     next_tell: u64,
 }
 
@@ -80,6 +86,7 @@ impl Root {
             is_heard: false,
             last_answer: None,
             is_halted: false,
+            most: None,
             next_tell: now,
         }
     }
@@ -105,18 +112,6 @@ impl Root {
         let word = word.clone();
         self.tell_all(&Message::Answer { round, word }, out);
         true
-    }
-
-    /// What was begun is to end everywhere.
-    pub(crate) fn halt(&mut self, start: u32, out: &mut Vec<Act>) {
-        if start == self.starts && !self.is_halted {
-            self.is_halted = true;
-            self.tell_all(&Message::Halt { start }, out);
-        }
-    }
-
-    pub(crate) fn is_halted(&self) -> bool {
-        self.is_halted
     }
 
     pub(crate) fn finish(&mut self, now: u64, out: &mut Vec<Act>) {
@@ -180,6 +175,7 @@ impl Root {
             Message::Ahead { attempt, ns } if Some(attempt) == asked => known.ahead = Some(ns),
             Message::Snapshot { word } => out.push(Act::Snapshot(from, word)),
             Message::Halt { start } => self.halt(start, out),
+            Message::Reached { start, most } => self.reached(from, start, most, out),
             Message::Late => known.is_lost = true,
             Message::Bye => known.said_bye = true,
             Message::Ahead { .. }
@@ -272,13 +268,12 @@ impl Root {
                 match least {
                     Some(least) if least >= lead / 2 && now < at => {
                         self.starts += 1;
-                        self.is_halted = false;
+                        (self.is_halted, self.most) = (false, None);
                         self.phase = Phase::Gathering { began_at: Some(at) };
                         let start = self.starts;
-                        self.ranks
-                            .iter_mut()
-                            .skip(1)
-                            .for_each(|known| known.has_clock = false);
+                        for known in &mut self.ranks {
+                            (known.has_clock, known.reached) = (false, None);
+                        }
                         self.tell_all(&Message::Go { start, at }, out);
                         let agreed = AgreedStart {
                             tries: round,
@@ -351,9 +346,7 @@ impl Root {
             Phase::Ending { .. } => self.last_word(),
         };
         self.tell_all(&word, out);
-        if self.is_halted {
-            self.tell_all(&Message::Halt { start }, out);
-        }
+        self.tell_course(start, out);
         let ranks = self.lost();
         if !ranks.is_empty() {
             self.tell_all(&Message::Lost { ranks }, out);

@@ -46,6 +46,8 @@ struct Host {
     finished: bool,
     /// When it began, by true time, and how well it said it knew.
     began: Option<(u64, u64)>,
+    /// What the greatest of all had done.
+    most: Option<u64>,
     /// What it found its clock to have done since, and when, by true time.
     compared: Option<(u64, ClockDrift)>,
     ending: Option<MemberEnd>,
@@ -69,6 +71,11 @@ const GREETING: &[u8] = b"here";
 const NOTHING: &[u8] = b"nothing";
 const WHOLE: &[u8] = b"whole";
 const NOT_WHOLE: &[u8] = b"not whole";
+
+/// How far a rank comes.
+fn reached(rank: u32) -> u64 {
+    split_mix(rank.into()) % 1000
+}
 
 fn part(rank: u32) -> Word {
     (rank + 100).to_le_bytes().as_slice().into()
@@ -189,6 +196,7 @@ impl World {
                 script: Script::default(),
                 finished: false,
                 began: None,
+                most: None,
                 compared: None,
                 ending: None,
             };
@@ -227,7 +235,7 @@ impl World {
                 Happening::Wake => continue,
                 Happening::Finished => {
                     host.finished = !host.is_dead();
-                    inputs.push(MemberInput::Compare);
+                    inputs.push(MemberInput::Reached(reached(rank)));
                 }
                 Happening::Arrived(from, number) => {
                     let message = self.messages[number].take().unwrap();
@@ -302,6 +310,14 @@ impl World {
                 host.script.lost = ranks;
                 return host.script.say(NOTHING.into());
             }
+            Act::Reached(most) => {
+                assert!(
+                    host.finished && host.most.is_none(),
+                    "rank {rank} did not ask"
+                );
+                host.most = Some(most);
+                return vec![MemberInput::Compare];
+            }
             Act::Halted | Act::Snapshot(..) => {}
             Act::End(ending) => host.ending = Some(ending),
         }
@@ -328,6 +344,12 @@ impl World {
                 let parts = self.hosts[0].script.parts.as_ref();
                 assert_eq!(parts, Some(&all.collect()));
             }
+        }
+        let greatest = (0..).take(self.hosts.len()).map(reached).max();
+        for most in self.hosts.iter().filter_map(|host| host.most) {
+            // Nobody goes on for what only some have said.
+            assert_eq!(Some(most), greatest, "{:?}", self.weather);
+            assert!(self.hosts.iter().all(|host| host.began.is_some()));
         }
         let root = &self.hosts[0];
         let Some((root_began, _)) = root.began else {

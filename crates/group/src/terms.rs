@@ -21,6 +21,8 @@ pub enum MemberInput {
     Compare,
     /// What was begun is to end.
     Halt,
+    /// The time is over, and it had done so much.
+    Reached(u64),
     /// The root says that nothing more comes.
     Finish,
 }
@@ -45,6 +47,8 @@ pub enum Act {
     Compared(Option<ClockDrift>),
     /// What was begun is to end.
     Halted,
+    /// So much had that one done that had done most, of all.
+    Reached(u64),
     /// What a rank has measured so far; the root is told.
     Snapshot(u32, Word),
     /// All that are lost so far.

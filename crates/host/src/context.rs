@@ -77,6 +77,12 @@ pub trait Peers: std::fmt::Debug + Send + Sync {
 
     /// What was begun is to end on all ranks.
     fn halt(&self);
+
+    /// The time of what was begun is over, and this rank has done so much; it says that once.
+    fn reached(&self, most: u64);
+
+    /// What that rank had done that had done most, once all have said it.
+    fn most_reached(&self) -> Option<u64>;
 }
 
 /// Why ranks do not go on together.
@@ -114,6 +120,15 @@ impl Context {
     #[must_use]
     pub fn peers(&self) -> Option<&dyn Peers> {
         self.common_start.as_ref().and_then(CommonStart::peers)
+    }
+
+    /// The same, for threads that outlive whoever started them.
+    #[must_use]
+    pub fn shared_peers(&self) -> Option<Arc<dyn Peers>> {
+        match &self.common_start.as_ref()?.by {
+            StartBy::Peers(peers) => Some(Arc::clone(peers)),
+            StartBy::Clock { .. } => None,
+        }
     }
 
     /// The record of a measurement that begins now and has counted nothing.

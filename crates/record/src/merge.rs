@@ -65,9 +65,14 @@ impl Record {
     #[must_use]
     pub fn by_host(&self) -> Vec<Cow<'_, Self>> {
         let hosts = self.generators().zip(0_u32..);
+        let mut workers: BTreeMap<u32, Vec<&WorkerAccount>> = BTreeMap::new();
+        for worker in &self.workers {
+            workers.entry(worker.host).or_default().push(worker);
+        }
         let own = hosts.filter_map(|(host, number)| {
             let part = host.part.as_deref()?;
-            Some(Cow::Owned(self.of_host(host, part, number)))
+            let workers = workers.get(&number).map_or(&[][..], Vec::as_slice);
+            Some(Cow::Owned(self.of_host(host, part, workers)))
         });
         let own: Vec<Cow<'_, Self>> = own.collect();
         if own.is_empty() {
@@ -76,7 +81,7 @@ impl Record {
         own
     }
 
-    fn of_host(&self, host: &HostAccount, part: &Self, number: u32) -> Self {
+    fn of_host(&self, host: &HostAccount, part: &Self, workers: &[&WorkerAccount]) -> Self {
         let mut own = part.clone();
         (own.kind, own.name) = (self.kind.clone(), self.name.clone());
         (own.trial, own.repeat) = (self.trial.clone(), self.repeat.clone());
@@ -84,8 +89,7 @@ impl Record {
         let of_all = self.effective.clone();
         let of_part = std::mem::replace(&mut own.effective, of_all);
         own.effective.extend(of_part);
-        let of_host = self.workers.iter().filter(|worker| worker.host == number);
-        own.workers = of_host.cloned().collect();
+        own.workers = workers.iter().copied().cloned().collect();
         for worker in &mut own.workers {
             worker.host = 0;
             // Its own record begins with its own start.

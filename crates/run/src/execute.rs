@@ -138,7 +138,7 @@ fn conduct_own(
     let among = Among::of(context, fresh_run);
     let mut tell = |done, to_do| part.tell(&Event::Preparing { done, to_do });
     let mut prepared = prepare_among(&among, &resolved, &|| clock.now(), &mut tell)?;
-    let shared = Shared::new(&resolved, &prepared)?;
+    let shared = Shared::new(&resolved, &prepared, context.shared_peers())?;
     let run = Run {
         context,
         resolved: &resolved,

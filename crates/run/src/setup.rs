@@ -21,6 +21,7 @@ use crate::verify::{BlockState, Expected, Rewrites};
 use crate::walk::walk;
 use engine::{Op, Walk};
 use groups::{groups, owned};
+use host::Peers;
 use names::DealtNames;
 use order::{Seat, order};
 use record::LiveCounters;
@@ -77,7 +78,11 @@ const STREAM_ROUNDS: u64 = 5 << 32;
 impl Shared {
     /// # Errors
     /// The verification of this workload could not fail, or blocks are too few for the workers.
-    pub(crate) fn new(resolved: &Resolved, prepared: &Prepared) -> Result<Arc<Self>, RunError> {
+    pub(crate) fn new(
+        resolved: &Resolved,
+        prepared: &Prepared,
+        others: Option<Arc<dyn Peers>>,
+    ) -> Result<Arc<Self>, RunError> {
         let workload = &resolved.effective;
         checks::check_verifier(workload)?;
         let io = use_of(workload);
@@ -117,7 +122,7 @@ impl Shared {
             measured: counters(true),
             warmup: counters(workload.stop.warmup.0 > 0),
             groups,
-            stonewall: StonewallMeeting::of(workload),
+            stonewall: StonewallMeeting::of(workload, others),
             meeting: Meeting::new(workload.threads),
             names: DealtNames::of(resolved),
             walk: walk(workload)?,
@@ -395,7 +400,7 @@ mod tests {
                 let part = share(&asked, rank).unwrap();
                 let resolved = resolve(&part, &Machine::at(Path::new("/"))).unwrap();
                 let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-                let shared = Shared::new(&resolved, &prepared).unwrap();
+                let shared = Shared::new(&resolved, &prepared, None).unwrap();
                 let worker = |worker: u32| {
                     let mut source = shared.source(worker);
                     let drawn = (0..200).map_while(|_| source.next());

@@ -2,10 +2,14 @@
 //!
 //! Each worker reports once: when it sees that the time has come, or when it has nothing left to do
 //! before that. Nobody holds a lock, and nobody waits who does not go on: the last report says how
-//! much the fastest has done.
+//! much the fastest has done. Of several ranks the last tells the others, and all wait for the fastest
+//! of all.
 
+use host::Peers;
 use record::{Measurements, StonewallAccount};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use workload::Workload;
 
 /// What a worker has done when it reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +42,8 @@ impl Reached {
 #[derive(Debug)]
 pub(crate) struct StonewallMeeting {
     workers: u64,
+    /// The other ranks, whose fastest worker counts as well.
+    others: Option<Arc<dyn Peers>>,
     /// From the start of the run.
     at_ns: u64,
     longest_wear_out_ns: u64,
@@ -56,11 +62,12 @@ pub(crate) struct StonewallMeeting {
 
 impl StonewallMeeting {
     /// `None` where the workload has no stonewall.
-    pub(crate) fn of(workload: &workload::Workload) -> Option<Self> {
+    pub(crate) fn of(workload: &Workload, others: Option<Arc<dyn Peers>>) -> Option<Self> {
         let asked = workload.stop.stonewall;
         let zero = || AtomicU64::new(0);
         Some(Self {
             workers: workload.threads.into(),
+            others: others.filter(|_| asked.longest_wear_out().0 > 0),
             at_ns: asked.at?.0,
             longest_wear_out_ns: asked.longest_wear_out().0,
             reports: zero(),
@@ -98,11 +105,21 @@ impl StonewallMeeting {
         self.bytes.fetch_add(reached.bytes, Ordering::Relaxed);
         self.fewest.fetch_min(reached.begun, Ordering::Relaxed);
         self.most.fetch_max(reached.begun, Ordering::Relaxed);
-        self.reports.fetch_add(1, Ordering::Release);
+        let reports = self.reports.fetch_add(1, Ordering::AcqRel) + 1;
+        if let Some(others) = self.others.as_ref().filter(|_| reports == self.workers) {
+            others.reached(self.most.load(Ordering::Relaxed));
+        }
     }
 
-    /// What the fastest worker has done; `None` while one has not reported.
+    /// What the fastest worker of all has done; `None` while one has not reported.
     pub(crate) fn most(&self) -> Option<u64> {
+        match &self.others {
+            Some(others) => others.most_reached(),
+            None => self.own_most(),
+        }
+    }
+
+    fn own_most(&self) -> Option<u64> {
         let all = self.reports.load(Ordering::Acquire) >= self.workers;
         all.then(|| self.most.load(Ordering::Relaxed))
     }
@@ -120,7 +137,7 @@ impl StonewallMeeting {
     /// What the record says of work that was measured from `start` to `end`; `None` where no worker
     /// was at work any more when the time came, or where some never looked.
     pub(crate) fn account(&self, start: u64, end: u64) -> Option<StonewallAccount> {
-        let most = self.most()?;
+        let most = self.own_most()?;
         let seen = |count: &AtomicU64| count.load(Ordering::Relaxed);
         if seen(&self.stopped) == 0 {
             return None;
@@ -141,9 +158,10 @@ impl StonewallMeeting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::PeerFault;
     use record::Operations;
+    use std::sync::Mutex;
     use units::Nanos;
-    use workload::Workload;
 
     fn stonewall(threads: u32, wear_out: bool) -> StonewallMeeting {
         let mut workload = Workload {
@@ -152,7 +170,7 @@ mod tests {
         };
         workload.stop.stonewall.at = Some(Nanos(100));
         workload.stop.stonewall.wear_out = wear_out;
-        StonewallMeeting::of(&workload).unwrap()
+        StonewallMeeting::of(&workload, None).unwrap()
     }
 
     fn reached(begun: u64, ended: u64) -> Reached {
@@ -188,6 +206,65 @@ mod tests {
                 cut: 0,
             }
         );
+    }
+
+    /// Ranks of which the others have said what they reached.
+    #[derive(Debug, Default)]
+    struct Ranks {
+        told: Mutex<Vec<u64>>,
+        most: Mutex<Option<u64>>,
+    }
+
+    impl Peers for Ranks {
+        fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
+            own
+        }
+
+        fn start(&self) -> Result<u64, PeerFault> {
+            Ok(0)
+        }
+
+        fn is_halted(&self) -> bool {
+            false
+        }
+
+        fn halt(&self) {}
+
+        fn reached(&self, most: u64) {
+            self.told.lock().unwrap().push(most);
+        }
+
+        fn most_reached(&self) -> Option<u64> {
+            *self.most.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn the_fastest_of_all_ranks_is_what_all_wait_for() {
+        let mut workload = Workload {
+            threads: 2,
+            ..Workload::default()
+        };
+        workload.stop.stonewall.at = Some(Nanos(100));
+        workload.stop.stonewall.wear_out = true;
+        let ranks = Arc::new(Ranks::default());
+        let others = Arc::clone(&ranks);
+        let stonewall = StonewallMeeting::of(&workload, Some(others)).unwrap();
+        stonewall.stop(reached(5, 4), 1101);
+        assert!(ranks.told.lock().unwrap().is_empty());
+        stonewall.stop(reached(9, 8), 1104);
+        assert_eq!(*ranks.told.lock().unwrap(), [9], "by the last, once");
+        assert_eq!(stonewall.most(), None, "others have not said it");
+        *ranks.most.lock().unwrap() = Some(40);
+        assert_eq!(stonewall.most(), Some(40));
+        assert_eq!(stonewall.account(1000, 1250).unwrap().most, 9, "its own");
+        // Without a wear-out nobody waits, and nobody is told.
+        workload.stop.stonewall.wear_out = false;
+        let others = Arc::clone(&ranks);
+        let stonewall = StonewallMeeting::of(&workload, Some(others)).unwrap();
+        stonewall.report(reached(1, 1));
+        stonewall.report(reached(2, 2));
+        assert_eq!(ranks.told.lock().unwrap().len(), 1);
     }
 
     #[test]

@@ -393,7 +393,7 @@ mod tests {
         asked(&mut workload);
         let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
         let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-        let shared = Shared::new(&resolved, &prepared).unwrap();
+        let shared = Shared::new(&resolved, &prepared, None).unwrap();
         change(&target);
         let task = WorkerTask {
             shared,

@@ -1,5 +1,6 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
+use super::view::{GroupView, locked};
 use anyhow::Result;
 use group::{
     AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
@@ -7,11 +8,9 @@ use group::{
 use host::{PeerFault, Peers};
 use mpi::MpiChoice;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sys::MachineClock;
 
@@ -34,64 +33,6 @@ pub(crate) struct RankLink {
     own: Mutex<Option<Connected>>,
 }
 
-/// What the group's thread tells while nobody waits for it.
-#[derive(Debug, Default)]
-pub(crate) struct GroupView {
-    is_halted: AtomicBool,
-    lost: Mutex<Vec<u32>>,
-    snapshots: Mutex<BTreeMap<u32, Word>>,
-    /// By how much the clock of the last start may be off here, and when it was, by this machine's
-    /// clock.
-    bound_ns: AtomicU64,
-    began_at: AtomicU64,
-    /// At the root: how the last start was agreed on.
-    agreed: Mutex<Option<AgreedStart>>,
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl GroupView {
-    fn note(&self, told: &GroupEvent) {
-        match told {
-            GroupEvent::Halted => self.is_halted.store(true, Relaxed),
-            GroupEvent::Lost(ranks) => {
-                self.is_halted.store(true, Relaxed);
-                locked(&self.lost).clone_from(ranks);
-            }
-            GroupEvent::Snapshot(rank, word) => {
-                locked(&self.snapshots).insert(*rank, word.clone());
-            }
-            GroupEvent::Begin {
-                at,
-                bound_ns,
-                agreed,
-            } => {
-                *locked(&self.agreed) = *agreed;
-                self.is_halted.store(false, Relaxed);
-                self.bound_ns.store(*bound_ns, Relaxed);
-                self.began_at.store(*at, Relaxed);
-            }
-            GroupEvent::Broken(_) | GroupEvent::End(_) => self.is_halted.store(true, Relaxed),
-            GroupEvent::Heard(_) | GroupEvent::Answered(_) | GroupEvent::Compared(_) => {}
-        }
-    }
-
-    /// What each rank has measured so far, as it said last.
-    pub(crate) fn snapshots(&self) -> BTreeMap<u32, Word> {
-        locked(&self.snapshots).clone()
-    }
-
-    pub(crate) fn forget_snapshots(&self) {
-        locked(&self.snapshots).clear();
-    }
-
-    pub(crate) fn lost(&self) -> Vec<u32> {
-        locked(&self.lost).clone()
-    }
-}
-
 impl RankLink {
     /// Connects with the ranks that the launcher started.
     ///
@@ -107,7 +48,11 @@ impl RankLink {
         let (to, told) = channel();
         let own = connect(choice, timing, clock, move |what| {
             notes.note(&what);
-            if !matches!(what, GroupEvent::Snapshot(..) | GroupEvent::Halted) {
+            let is_noted = matches!(
+                what,
+                GroupEvent::Snapshot(..) | GroupEvent::Halted | GroupEvent::Reached(_)
+            );
+            if !is_noted {
                 let _nobody_waits_any_more = to.send(what);
             }
         })?;
@@ -137,15 +82,15 @@ impl RankLink {
     }
 
     pub(crate) fn bound_ns(&self) -> u64 {
-        self.seen.bound_ns.load(Relaxed)
+        self.seen.bound_ns()
     }
 
     pub(crate) fn began_at(&self) -> u64 {
-        self.seen.began_at.load(Relaxed)
+        self.seen.began_at()
     }
 
     pub(crate) fn agreed(&self) -> Option<AgreedStart> {
-        *locked(&self.seen.agreed)
+        self.seen.agreed()
     }
 
     pub(crate) fn name_ranks(&self, names: Vec<String>) {
@@ -201,6 +146,7 @@ impl RankLink {
                 | GroupEvent::Compared(_)
                 | GroupEvent::Lost(_)
                 | GroupEvent::Halted
+                | GroupEvent::Reached(_)
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::End(_)
                 | GroupEvent::Broken(_) => {}
@@ -356,6 +302,7 @@ impl Peers for RankLink {
                 | GroupEvent::Answered(_)
                 | GroupEvent::Compared(_)
                 | GroupEvent::Halted
+                | GroupEvent::Reached(_)
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::End(_)
                 | GroupEvent::Broken(_) => {}
@@ -364,13 +311,21 @@ impl Peers for RankLink {
     }
 
     fn is_halted(&self) -> bool {
-        self.seen.is_halted.load(Relaxed)
+        self.seen.is_halted()
     }
 
     fn halt(&self) {
         if !self.is_halted() {
             self.want(MemberInput::Halt);
         }
+    }
+
+    fn reached(&self, most: u64) {
+        self.want(MemberInput::Reached(most));
+    }
+
+    fn most_reached(&self) -> Option<u64> {
+        self.seen.most()
     }
 }
 

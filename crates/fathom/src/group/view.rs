@@ -1,0 +1,88 @@
+//! What a rank has seen of its group.
+
+use group::{AgreedStart, GroupEvent, Word};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the group's thread tells while nobody waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct GroupView {
+    is_halted: AtomicBool,
+    /// What that rank had done that had done most, when the time was over.
+    most: Mutex<Option<u64>>,
+    lost: Mutex<Vec<u32>>,
+    snapshots: Mutex<BTreeMap<u32, Word>>,
+    /// By how much the clock of the last start may be off here, and when it was, by this machine's
+    /// clock.
+    bound_ns: AtomicU64,
+    began_at: AtomicU64,
+    /// At the root: how the last start was agreed on.
+    agreed: Mutex<Option<AgreedStart>>,
+}
+
+pub(super) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl GroupView {
+    pub(super) fn note(&self, told: &GroupEvent) {
+        match told {
+            GroupEvent::Halted => self.is_halted.store(true, Relaxed),
+            GroupEvent::Reached(most) => *locked(&self.most) = Some(*most),
+            GroupEvent::Lost(ranks) => {
+                self.is_halted.store(true, Relaxed);
+                locked(&self.lost).clone_from(ranks);
+            }
+            GroupEvent::Snapshot(rank, word) => {
+                locked(&self.snapshots).insert(*rank, word.clone());
+            }
+            GroupEvent::Begin {
+                at,
+                bound_ns,
+                agreed,
+            } => {
+                *locked(&self.agreed) = *agreed;
+                self.is_halted.store(false, Relaxed);
+                *locked(&self.most) = None;
+                self.bound_ns.store(*bound_ns, Relaxed);
+                self.began_at.store(*at, Relaxed);
+            }
+            GroupEvent::Broken(_) | GroupEvent::End(_) => self.is_halted.store(true, Relaxed),
+            GroupEvent::Heard(_) | GroupEvent::Answered(_) | GroupEvent::Compared(_) => {}
+        }
+    }
+
+    /// What each rank has measured so far, as it said last.
+    pub(crate) fn snapshots(&self) -> BTreeMap<u32, Word> {
+        locked(&self.snapshots).clone()
+    }
+
+    pub(crate) fn forget_snapshots(&self) {
+        locked(&self.snapshots).clear();
+    }
+
+    pub(crate) fn lost(&self) -> Vec<u32> {
+        locked(&self.lost).clone()
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.is_halted.load(Relaxed)
+    }
+
+    pub(super) fn most(&self) -> Option<u64> {
+        *locked(&self.most)
+    }
+
+    pub(super) fn bound_ns(&self) -> u64 {
+        self.bound_ns.load(Relaxed)
+    }
+
+    pub(super) fn began_at(&self) -> u64 {
+        self.began_at.load(Relaxed)
+    }
+
+    pub(super) fn agreed(&self) -> Option<AgreedStart> {
+        *locked(&self.agreed)
+    }
+}

@@ -1,0 +1,66 @@
+//! What a rank says of the work that was begun: that it cannot begin, that it is to end, and how far it
+//! has come.
+
+use super::GroupMember;
+use crate::message::Message;
+use crate::terms::Act;
+
+impl GroupMember {
+    pub(super) fn is_late(&mut self, now: u64, out: &mut Vec<Act>) {
+        match &mut self.root {
+            // Nobody begins without the root.
+            Some(root) => root.halt(self.begun, out),
+            None => out.push(Act::Send(0, Message::Late)),
+        }
+        self.next_tell = now;
+    }
+
+    /// Wants what was begun to end.
+    pub(super) fn halt(&mut self, out: &mut Vec<Act>) {
+        if self.is_halted || self.begun == 0 {
+            return;
+        }
+        match &mut self.root {
+            Some(root) => {
+                root.halt(self.begun, out);
+                self.is_halted = true;
+                out.push(Act::Halted);
+            }
+            None => {
+                self.wants_halt = true;
+                out.push(Act::Send(0, Message::Halt { start: self.begun }));
+            }
+        }
+    }
+
+    /// Says once how much it had done when the time was over.
+    pub(super) fn reach(&mut self, most: u64, out: &mut Vec<Act>) {
+        if self.reached.is_some() || self.begun == 0 {
+            return;
+        }
+        self.reached = Some(most);
+        let start = self.begun;
+        match &mut self.root {
+            Some(root) => root.reached(0, start, most, out),
+            None => out.push(Act::Send(0, Message::Reached { start, most })),
+        }
+    }
+
+    /// The greatest of all is known.
+    pub(super) fn hear_most(&mut self, most: u64, out: &mut Vec<Act>) {
+        if self.most.is_none() {
+            self.most = Some(most);
+            out.push(Act::Reached(most));
+        }
+    }
+
+    /// What the root may have missed.
+    pub(super) fn say_again(&self, out: &mut Vec<Act>) {
+        let start = self.begun;
+        if self.wants_halt && !self.is_halted {
+            out.push(Act::Send(0, Message::Halt { start }));
+        }
+        let unheard = self.reached.filter(|_| self.most.is_none());
+        out.extend(unheard.map(|most| Act::Send(0, Message::Reached { start, most })));
+    }
+}
