@@ -18,8 +18,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use units::random::split_mix;
 
-const MAGIC: &[u8; 8] = b"FATHOMJ2";
-const HEAD: usize = 16;
+const MAGIC: &[u8; 8] = b"FATHOMJ3";
+/// The bytes of the device follow the magic, and a fingerprint of both.
+const HEAD: usize = 24;
+const SEAL_AT: usize = 16;
 const ENTRY: usize = 24;
 /// The longest write that is believed.
 const MOST_BYTES: u32 = 64 << 20;
@@ -82,8 +84,10 @@ impl CrashJournal {
     /// There is a file already, or none can be made.
     pub fn create(path: &Path, bytes: u64) -> io::Result<Self> {
         let file = fresh(path, File::options().write(true), |file| {
-            file.write_all_at(MAGIC, 0)?;
-            file.write_all_at(&bytes.to_le_bytes(), MAGIC.len() as u64)?;
+            let told = [*MAGIC, bytes.to_le_bytes()];
+            let seal = units::fnv1a(told.as_flattened()).to_le_bytes();
+            file.write_all_at(told.as_flattened(), 0)?;
+            file.write_all_at(&seal, SEAL_AT as u64)?;
             Ok(file)
         })?;
         Ok(Self {
@@ -279,6 +283,11 @@ impl Reading {
         if read.is_err() || head[..8] != *MAGIC {
             return Err(io::Error::other(
                 "it is no journal of a block device, or one of another version",
+            ));
+        }
+        if word(&head, SEAL_AT) != units::fnv1a(&head[..SEAL_AT]) {
+            return Err(io::Error::other(
+                "the head of the journal was changed or damaged: how long the device was is not known",
             ));
         }
         Ok(Self {

@@ -104,7 +104,7 @@ fn of_truth(command: Command) -> Command {
         .arg(switch("volatile", "Put a cache before the device, of which a crash loses what was not flushed"))
         .arg(file("journal", "FILE", "Write every change of a fresh device in memory down, for --crash-states").requires("volatile").conflicts_with_all(["file", "null", "crash-state"]))
         .arg(file("crash-states", "FILE", "List the states that a loss of power could have left by this journal, and end"))
-        .arg(value("crash-state", "N", "Serve such a state of --crash-states in memory").value_parser(value_parser!(u64)).requires("crash-states"))
+        .arg(value("crash-state", "N", "Serve such a state of --crash-states in memory").value_parser(value_parser!(u64)).requires("crash-states").conflicts_with_all(["size", "file", "null"]))
         .arg(file("log", "FILE", "Write down every request there: what came when, and what was done to it"))
         .arg(value("log-requests", "N", "Requests that the log has room for; later ones are not written down").value_parser(value_parser!(u64)).default_value("4194304"))
 }
@@ -261,6 +261,23 @@ fn tell(socket: &Path, line: &str) -> Result<i32> {
     }
 }
 
+/// Refuses words that give one place in the file system to two things.
+fn one_place_each(matches: &ArgMatches) -> Result<()> {
+    let flags = ["unix", "control", "log", "journal", "file", "crash-states"];
+    let given = flags
+        .iter()
+        .filter_map(|flag| Some((*flag, matches.get_one::<PathBuf>(flag)?)));
+    let mut places: Vec<(&str, &PathBuf)> = Vec::new();
+    for (flag, path) in given {
+        if let Some((other, _)) = places.iter().find(|(_, place)| *place == path) {
+            let why = format!("{} is also that of --{other}", path.display());
+            return Err(wrong(flag, why));
+        }
+        places.push((flag, path));
+    }
+    Ok(())
+}
+
 fn is_given(matches: &ArgMatches, flag: &str) -> bool {
     matches.value_source(flag) == Some(ValueSource::CommandLine)
 }
@@ -286,6 +303,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(flag) = others.iter().find(|flag| is_given(matches, flag)) {
         return Err(wrong(flag, format!("only --front {other} has it")));
     }
+    one_place_each(matches)?;
     if is_ublk {
         ublk::run(matches)
     } else {

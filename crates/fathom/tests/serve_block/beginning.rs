@@ -44,6 +44,34 @@ fn the_word_that_means_any_number_to_the_kernel_is_no_number_of_a_device() {
     }
 }
 
+#[test]
+fn words_that_cannot_be_meant_are_a_mistake_and_make_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (socket, one) = (path("s"), path("one"));
+    for (words, why) in [
+        (&["--tcp", "0.0.0.0:0"][..], "loopback"),
+        (&["--tcp", "localhost:1"], "127.0.0.1:10809"),
+        (&["--unix", &one, "--control", &one], "also that of --unix"),
+        (
+            &["--unix", &socket, "--file", &one, "--log", &one],
+            "also that of --",
+        ),
+        (
+            &["--unix", &one, "--volatile", "--journal", &one],
+            "also that of --unix",
+        ),
+    ] {
+        let output = crate::served::command(&[&["--size", "1m"], words].concat())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(why), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert_eq!(left(dir.path()), [""; 0], "{words:?}");
+    }
+}
+
 /// Names of what lies there.
 fn left(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();

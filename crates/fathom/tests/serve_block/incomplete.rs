@@ -76,13 +76,27 @@ fn the_states_of_a_damaged_journal_are_called_what_they_are() {
     let whole = String::from_utf8(whole).unwrap();
     assert!(!whole.contains("notice"), "{whole}");
     assert_eq!(code, Some(0));
+    // A state has its size and its place.
+    for other in [&["--size", "2m"][..], &["--null"], &["--file", &path("f")]] {
+        let state = [
+            "serve",
+            "block",
+            "--crash-states",
+            &journal,
+            "--crash-state",
+            "0",
+        ];
+        let named = ["--unix", &path("s")];
+        let (code, _) = fathom(&[&state[..], other, &named].concat());
+        assert_eq!(code, Some(2), "{other:?}");
+    }
     let mut bytes = std::fs::read(&journal).unwrap();
-    bytes[20] ^= 1;
+    bytes[28] ^= 1;
     std::fs::write(&journal, bytes).unwrap();
     let (code, damaged) = fathom(&["serve", "block", "--crash-states", &journal]);
     let damaged = String::from_utf8(damaged).unwrap();
     assert!(
-        damaged.contains("the journal is damaged at byte 16"),
+        damaged.contains("the journal is damaged at byte 24"),
         "{damaged}"
     );
     assert_eq!(code, Some(5));

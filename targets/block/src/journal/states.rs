@@ -437,7 +437,7 @@ mod tests {
             let memory = MemoryBackend::new(BYTES).unwrap();
             states.apply(number, &memory).unwrap()
         };
-        let end = 16 + 24 + 512 + 24;
+        let end = 24 + 24 + 512 + 24;
         assert!(told(0).ends_with(&format!("; until byte {end} of the journal")));
         assert!(told(4).ends_with("of its 2 writes 2"));
     }
@@ -467,7 +467,7 @@ mod tests {
             }
         });
         let whole = std::fs::read(&path).unwrap();
-        let (first, length) = (16_usize, ENTRY + 512);
+        let (first, length) = (24_usize, ENTRY + 512);
         let second = (first + length) as u64;
         let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
@@ -491,10 +491,17 @@ mod tests {
             assert_eq!(read(&damaged), (1, Some(flaw)), "{byte}");
         }
         // One entry is missing in the middle.
-        let gap = [&whole[..16 + length], &whole[16 + 2 * length..]].concat();
+        let gap = [&whole[..24 + length], &whole[24 + 2 * length..]].concat();
         let at = gap.len() as u64 - ENTRY as u64;
         let bytes = ENTRY as u64;
         assert_eq!(read(&gap), (3, Some(JournalFlaw::Damaged { at, bytes })));
+        // Another size of the device would give other states without a word.
+        for byte in 0..24 {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 1;
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(CrashStates::open(&path).is_err(), "{byte}");
+        }
         std::fs::write(&path, b"something else entirely").unwrap();
         assert!(CrashStates::open(&path).is_err());
     }

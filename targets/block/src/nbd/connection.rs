@@ -157,7 +157,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             if self.send().is_err() {
                 return;
             }
-            if understood.is_err() {
+            if understood.is_err() || self.conversation.is_short() {
                 return self.farewell();
             }
             match self.receive() {

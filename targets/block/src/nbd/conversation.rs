@@ -99,6 +99,11 @@ impl Conversation {
         &self.lane
     }
 
+    /// Whether an answer is missing for want of memory: its client would wait for it for ever.
+    pub(super) fn is_short(&self) -> bool {
+        self.out.is_short()
+    }
+
     /// As [`Lane::rest`].
     pub(super) fn rest(&mut self) -> Option<u64> {
         self.lane.rest()
@@ -123,9 +128,6 @@ impl Conversation {
         if self.hides {
             // What came with the question was not enciphered, and is nobody's: whoever stands
             // between client and server could have put it there.
-            return Err(HangUp::Broken);
-        }
-        if self.out.is_short() {
             return Err(HangUp::Broken);
         }
         // Who asks and never reads an answer takes no more memory than this.

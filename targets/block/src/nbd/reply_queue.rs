@@ -3,6 +3,9 @@
 /// Room that is kept when nothing waits.
 const KEPT: usize = 1 << 20;
 
+/// Room beyond what is asked for, so that all that are held can be refused where memory has run out.
+const SPARE: usize = 16 << 10;
+
 /// A queue of bytes, written in place: what a read finds is put where it is sent from.
 #[derive(Debug, Default)]
 pub(super) struct ReplyQueue {
@@ -38,9 +41,12 @@ impl ReplyQueue {
         }
         let wanted = self.end + bytes;
         if self.bytes.len() < wanted {
-            let more = wanted - self.bytes.len();
-            self.bytes.try_reserve(more).ok()?;
-            self.bytes.resize(wanted, 0);
+            let more = wanted - self.bytes.len() + SPARE;
+            // It grows by more than it must, unless that cannot be had.
+            if self.bytes.try_reserve(more).is_err() {
+                self.bytes.try_reserve_exact(more).ok()?;
+            }
+            self.bytes.resize(wanted + SPARE, 0);
         }
         Some(())
     }
@@ -80,6 +86,20 @@ impl ReplyQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_memory_can_hold_is_said_to_be_missing_and_what_was_there_is_kept() {
+        let mut queue = ReplyQueue::default();
+        queue.push(b"kept");
+        assert!(queue.room(usize::MAX / 4).is_none());
+        assert!(!queue.is_short(), "whoever asked for it can say otherwise");
+        queue.push(b" and more");
+        assert_eq!(queue.waiting(), b"kept and more");
+        // All that may be held can be refused without more memory.
+        let room = queue.bytes.len();
+        queue.push(&[0; 256 * 36]);
+        assert_eq!(queue.bytes.len(), room);
+    }
 
     #[test]
     fn a_queue_that_is_never_empty_keeps_its_bytes_in_order_and_does_not_grow() {

@@ -36,7 +36,7 @@ pub(super) fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBa
             .map_err(|why| wrong("crash-state", why))?;
         say(&format!("{told}\n"));
         tell_flaw(&states);
-        return Ok(Some(memory));
+        return bounded(matches, memory).map(Some);
     }
     let Some(size) = size(matches, block)? else {
         return Err(Usage("a device without a file needs a --size".to_owned()).into());

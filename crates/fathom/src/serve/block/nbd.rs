@@ -10,6 +10,7 @@ use block::nbd::{NbdAddress, NbdServing};
 use block::{Geometry, ServedDevice};
 use clap::ArgMatches;
 use engine::NbdUrl;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use units::Bytes;
@@ -17,11 +18,31 @@ use units::Bytes;
 /// The longest name that a client can ask for.
 const LONGEST_EXPORT: usize = 4096;
 
+/// An address at which nobody else's machine can ask.
+fn loopback(text: &str) -> Result<SocketAddr> {
+    let address: SocketAddr = text.parse().map_err(|error| {
+        wrong(
+            "tcp",
+            format!(
+                "`{text}` is no address with a port ({error}); write for example 127.0.0.1:10809"
+            ),
+        )
+    })?;
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        let why = format!(
+            "{address} is not of the loopback; what is served has no owner who could be asked"
+        );
+        Err(wrong("tcp", why))
+    }
+}
+
 fn addresses(matches: &ArgMatches) -> Result<Vec<NbdAddress>> {
     let unix = matches.get_one::<PathBuf>("unix").cloned();
     let tcp = matches
         .get_one::<String>("tcp")
-        .map(|address| address.parse().map_err(|e| wrong("tcp", e)))
+        .map(|address| loopback(address))
         .transpose()?;
     let addresses: Vec<NbdAddress> = unix
         .map(NbdAddress::Unix)
