@@ -125,6 +125,19 @@ fn every_standard_row_is_measured_in_six_passes_and_the_directory_is_as_it_was()
 }
 
 #[test]
+fn the_page_of_a_quick_profile_is_at_most_200_kilobytes() {
+    let ground = Ground::new();
+    let quick = ["profile", ".", "--quick", "--size", "64M"];
+    let ended = ground.fathom(&[&quick[..], &["--report", "p.html", "-o", "r.jsonl"]].concat());
+    ended.expect(0);
+    // Slots as long as theirs are outside of tests, so that histograms are as wide.
+    let records = ground.records("r.jsonl");
+    assert_eq!(records.len(), 54);
+    let page = fs::metadata(ground.path("p.html")).unwrap().len();
+    assert!((50_000..=200_000).contains(&page), "{page}");
+}
+
+#[test]
 fn the_records_can_be_audited() {
     let ground = Ground::new();
     let ended = ground.fathom(&args(&[".", "--quick", "--passes", "1", "-o", "r.jsonl"]));

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::PlanExperiment;
 use record::{Role, Stopping};
+use stats::LOOKS;
 use std::fmt::Write as _;
 use units::Nanos;
 
@@ -137,15 +138,29 @@ fn order(experiment: &PlanExperiment) -> String {
     )
 }
 
+/// The passes after which it is looked at, of at most so many.
+fn looks(most: u32) -> String {
+    let looks = LOOKS.iter().filter(|look| **look <= most);
+    let mut looks: Vec<String> = looks.map(u32::to_string).collect();
+    let is_more = looks.len() > 4;
+    looks.truncate(4);
+    match (looks.is_empty(), is_more) {
+        (true, _) => "none of them".to_owned(),
+        (false, true) => format!("{} and so on", looks.join(", ")),
+        (false, false) => looks.join(", "),
+    }
+}
+
 fn length(experiment: &PlanExperiment) -> String {
     let facts = &experiment.facts;
     let (least, most) = (facts.least_passes, facts.most_passes);
     let slots = lab::slots_per_pass(facts);
     match facts.stopping {
         Stopping::Fixed => format!("{most} passes of {slots} slots, looked at once"),
-        Stopping::Open => format!(
-            "{least} to {most} passes of {slots} slots, looked at after 8, 10, 12, 15 and so on"
-        ),
+        Stopping::Open => {
+            let looks = looks(most);
+            format!("{least} to {most} passes of {slots} slots, looked at after {looks}")
+        }
         Stopping::EachPass => {
             format!("{least} to {most} passes of {slots} slots, looked at after every pass")
         }

@@ -14,9 +14,10 @@ use conduct::{
     PlanExperiment, PlanRun, Rehearsal, StoreLock, carry_out, recover, rehearse, write_plan,
 };
 use lab::{Ended, Kept, WhyEnded};
-use record::{PlanFacts, Record};
+use record::{PlanFacts, Record, Stopping};
 use report::VerdictFailure;
 use run::safety::OutputFile;
+use stats::LOOKS;
 use std::collections::BTreeSet;
 use std::path::Path;
 use units::Nanos;
@@ -180,6 +181,15 @@ fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
         Nanos(rehearsal.slot_ns),
         Nanos(pass_ns)
     );
+    let first_look = LOOKS[0];
+    if facts.stopping == Stopping::Open && passes < first_look {
+        let enough = pass_ns.saturating_mul(u64::from(first_look - 1));
+        out.push_str(&format!(
+            "\n{:<12}it is first looked at after {first_look} passes, so that no verdict can come: a budget of {} has room for them",
+            "",
+            Nanos(enough.div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
+        ));
+    }
     if let Some(spread) = rehearsal.spread {
         out.push_str(&format!(
             "\n{:<12}slots vary by {:.1} %: {passes} passes show a loss of about {}",

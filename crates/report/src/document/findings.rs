@@ -116,13 +116,29 @@ fn without_asides(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(" (") {
-        let Some((_aside, behind)) = after.split_once(')') else {
+        let Some(behind) = behind_aside(after) else {
             break;
         };
         kept.push_str(before);
         rest = behind;
     }
     kept + rest
+}
+
+/// What stands behind an aside that has begun, and that may hold others.
+fn behind_aside(text: &str) -> Option<&str> {
+    let mut open = 1_u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return text.get(at + 1..);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -135,6 +151,8 @@ mod tests {
         let expected = "0.93 of 100 users were waiting at a time: they pause";
         assert_eq!(without_asides(text), expected);
         assert_eq!(without_asides("an end (without"), "an end (without");
+        let nested = "as its plan has it (the shortest: run of depth=1 (control)); more";
+        assert_eq!(without_asides(nested), "as its plan has it; more");
     }
     use crate::document::example::profile;
     use crate::example;

@@ -53,7 +53,11 @@ pub(super) fn options(study: &Study, facts: &[Fact]) -> Markup {
         details {
             summary {
                 "Workload: " (counted(facts.len(), "option"))
-                @if !differing.is_empty() { ", " (differing.len()) " of them differ" }
+                @match differing.len() {
+                    0 => {}
+                    1 => { ", 1 of them differs" }
+                    several => { ", " (several) " of them differ" }
+                }
             }
             @if !differing.is_empty() { (by_arm(study, &differing)) }
             p {

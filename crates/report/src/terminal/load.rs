@@ -67,8 +67,9 @@ fn lead(page: &mut Page, record: &Record) {
         None if of("new-connections") == "true" => "a connection a request".to_owned(),
         None => "keep-alive".to_owned(),
     };
-    // Plain HTTP signs nothing.
-    let payload = match target.is_some_and(|target| target.kind == "http") {
+    // Plain HTTP and file shares sign nothing.
+    let is_unsigned = |kind: &str| ["http", "share"].contains(&kind);
+    let payload = match target.is_some_and(|target| is_unsigned(&target.kind)) {
         true => String::new(),
         false => format!(", payload {}", of("payload")),
     };
