@@ -73,7 +73,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 84] = [
+const RULES: [Rule; 85] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -153,6 +153,7 @@ const RULES: [Rule; 84] = [
     set::unregistered_stopping::RULE,
     set::plan_contradicted::RULE,
     set::plan_missing::RULE,
+    set::plan_unfinished::RULE,
     set::drift::RULE,
     set::carry_over::RULE,
     set::ageing::RULE,

@@ -252,7 +252,7 @@ const PLAN: &str = "it looks at the plan and its settings, which all hosts have 
 const GROUP: &str = "it is about hosts beside each other";
 
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 44] = [
+const SILENT: [(&str, &str); 45] = [
     ("start_skew", GROUP),
     ("hosts_lost", GROUP),
     ("shared_machine", GROUP),
@@ -288,6 +288,7 @@ const SILENT: [(&str, &str); 44] = [
     ("unregistered_stopping", PLAN),
     ("plan_contradicted", PLAN),
     ("plan_missing", PLAN),
+    ("plan_unfinished", PLAN),
     ("control_fails", RESULTS),
     ("depth_inversion", RESULTS),
     ("same_setup_two_numbers", RESULTS),

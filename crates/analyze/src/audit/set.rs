@@ -35,6 +35,7 @@ pub(super) mod one_sided;
 pub(super) mod order_aliased;
 pub(super) mod plan_contradicted;
 pub(super) mod plan_missing;
+pub(super) mod plan_unfinished;
 pub(super) mod provenance_mismatch;
 pub(super) mod pseudo_replication;
 pub(super) mod same_setup_two_numbers;
