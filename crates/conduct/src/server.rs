@@ -41,7 +41,8 @@ impl Server {
     /// Starts it and waits until it is ready.
     ///
     /// # Errors
-    /// It cannot be started, ends, or is not ready in time; nothing of it is left then.
+    /// It cannot be started, ends, or is not ready in time, or another answers in its place;
+    /// nothing of it is left then.
     pub(crate) fn start(
         spec: &ServerSpec,
         place: &SlotDirs,
@@ -65,7 +66,8 @@ impl Server {
             errors: Some(&prints),
             groups: &entries,
         };
-        let running = match program.start(&context.clock) {
+        let started = place_is_free(&spec.ready).and_then(|()| program.start(&context.clock));
+        let running = match started {
             Ok(running) => running,
             Err(why) => {
                 let left = group.and_then(|group| group.remove(&context.clock).err());
@@ -193,6 +195,22 @@ fn told(version: &str, seen: LimitsSeen) -> String {
     parts.join(", ")
 }
 
+/// Whether nobody listens yet where the server is to answer. Another server there would be taken
+/// for it, and a server that goes on without its port would never be missed.
+fn place_is_free(ready: &ReadyWhen) -> Result<(), String> {
+    let address = match ready {
+        ReadyWhen::Tcp(address) => address.clone(),
+        ReadyWhen::Http { url, .. } => host_and_path(url)?.0,
+        ReadyWhen::Line(_) => return Ok(()),
+    };
+    match connected(&address) {
+        Ok(_) => Err(format!(
+            "another server listens on {address} already and would be measured in its place: end it, or take a port that is free in every slot ({{port}})"
+        )),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Whether it is ready; if not, why, where that says something.
 fn asked(ready: &ReadyWhen, prints: &Path) -> Result<(), String> {
     match ready {
@@ -222,21 +240,14 @@ fn connected(address: &str) -> Result<TcpStream, String> {
 }
 
 fn answered(url: &str, status: u16) -> Result<(), String> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or_else(|| format!("{url} does not begin with http://"))?;
-    let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    let address = if host.contains(':') {
-        host.to_owned()
-    } else {
-        format!("{host}:80")
-    };
+    let (address, path) = host_and_path(url)?;
     let mut stream = connected(&address)?;
     let told = |e: std::io::Error| format!("{url}: {e}");
     stream.set_read_timeout(Some(ANSWER)).map_err(told)?;
     stream
         .write_all(
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes(),
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+                .as_bytes(),
         )
         .map_err(told)?;
     let mut head = Vec::new();
@@ -256,5 +267,18 @@ fn answered(url: &str, status: u16) -> Result<(), String> {
         Some(found) if found == status => Ok(()),
         Some(found) => Err(format!("{url} answers {found}, not {status}")),
         None => Err(format!("{url} answers no HTTP")),
+    }
+}
+
+/// The address to connect to and the path to ask for.
+fn host_and_path(url: &str) -> Result<(String, &str), String> {
+    let rest = url
+        .strip_prefix("http://")
+        .ok_or_else(|| format!("{url} does not begin with http://"))?;
+    let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    if host.contains(':') {
+        Ok((host.to_owned(), path))
+    } else {
+        Ok((format!("{host}:80"), path))
     }
 }

@@ -61,3 +61,25 @@ fn what_a_server_leaves_on_the_disk_is_gone_before_the_next_slot_and_its_childre
     assert_eq!(slots.count(), 12, "{told}");
     assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);
 }
+
+#[test]
+fn a_foreign_server_in_the_place_of_an_arm_is_never_measured() {
+    let foreign = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = foreign.local_addr().unwrap();
+    for ready in [
+        format!("ready = {{ tcp = \"{address}\", within = \"60s\" }}"),
+        format!("ready = {{ http = \"http://{address}/\", within = \"60s\" }}"),
+    ] {
+        let plan = plan("exec sleep {value}00", "echo speed: {value}.{pass}5");
+        let own = plan.lines().find(|line| line.starts_with("ready")).unwrap();
+        let dir = with_plan(&plan.replace(own, &ready));
+        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        let why = format!("another server listens on {address} already");
+        assert!(told.contains(&why), "{told}");
+        for slot in records(dir.path()) {
+            assert_ne!(slot["outcome"]["status"], "ok", "{slot}");
+        }
+    }
+}

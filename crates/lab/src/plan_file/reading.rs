@@ -167,6 +167,10 @@ impl<'a> NodeTable<'a> {
             Some(name) if name.contains(char::is_control) => {
                 Err(self.wrong(key, "a name has no control characters"))
             }
+            Some(name) if name.contains(is_unseen) || name.trim() != name => Err(self.wrong(
+                key,
+                "a name has no letters that are not seen and no blanks at its ends: two would look alike",
+            )),
             other => Ok(other),
         }
     }
@@ -250,4 +254,13 @@ impl<'a> NodeTable<'a> {
 /// What may have been meant.
 pub(crate) fn meant(near: Option<String>) -> String {
     near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"))
+}
+
+/// Whether a letter shows nothing, or turns round what stands after it: with it two names look
+/// alike.
+pub(super) fn is_unseen(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}')
 }

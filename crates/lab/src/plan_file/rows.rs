@@ -49,6 +49,15 @@ pub(super) fn rows(factors: Option<&PlanNode>) -> Result<(Vec<RowOfFile>, Named)
                 format!("factor {name}: a value has no control characters"),
             ));
         }
+        if values
+            .iter()
+            .any(|value| value.contains(super::reading::is_unseen))
+        {
+            return Err(Wrong::new(
+                *line,
+                format!("factor {name}: a value has no letters that are not seen"),
+            ));
+        }
         let distinct: BTreeSet<&String> = values.iter().collect();
         if distinct.len() < values.len() {
             return Err(Wrong::new(

@@ -113,6 +113,22 @@ fn names_and_values_that_would_mislead_are_refused() {
             "a name has no control characters",
         ),
         (
+            SMALL.replace("name = \"b\"", "name = \"a\\u200b\""),
+            "p.toml:13: name: a name has no letters that are not seen",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"\\u202eb\""),
+            "no letters that are not seen",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"a \""),
+            "no blanks at its ends: two would look alike",
+        ),
+        (
+            SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"1\\u200b\"]"),
+            "p.toml:4: factor size: a value has no letters that are not seen",
+        ),
+        (
             SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"2\\n\"]"),
             "p.toml:4: factor size: a value has no control characters",
         ),
