@@ -1,7 +1,7 @@
 //! Rows: the combinations of the factors' values.
 
 use super::node::PlanNode;
-use super::reading::meant;
+use super::reading::{is_unseen, meant};
 use super::{MOST_CELLS, Wrong, template};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,21 +43,7 @@ pub(super) fn rows(factors: Option<&PlanNode>) -> Result<(Vec<RowOfFile>, Named)
                     ),
                 )
             })?;
-        if values.iter().any(|value| value.contains(char::is_control)) {
-            return Err(Wrong::new(
-                *line,
-                format!("factor {name}: a value has no control characters"),
-            ));
-        }
-        if values
-            .iter()
-            .any(|value| value.contains(super::reading::is_unseen))
-        {
-            return Err(Wrong::new(
-                *line,
-                format!("factor {name}: a value has no letters that are not seen"),
-            ));
-        }
+        check_letters(name, &values, *line)?;
         let distinct: BTreeSet<&String> = values.iter().collect();
         if distinct.len() < values.len() {
             return Err(Wrong::new(
@@ -99,6 +85,20 @@ pub(super) fn rows(factors: Option<&PlanNode>) -> Result<(Vec<RowOfFile>, Named)
 }
 
 type Excluded = Vec<(usize, Vec<(String, String)>)>;
+
+fn check_letters(factor: &str, values: &[String], line: usize) -> Result<(), Wrong> {
+    let fault = if values.iter().any(|value| value.contains(char::is_control)) {
+        "control characters"
+    } else if values.iter().any(|value| value.contains(is_unseen)) {
+        "letters that are not seen"
+    } else {
+        return Ok(());
+    };
+    Err(Wrong::new(
+        line,
+        format!("factor {factor}: a value has no {fault}"),
+    ))
+}
 
 /// The combinations that are left out, each with its line.
 fn excluded(factors: &PlanNode, names: &[(String, usize)]) -> Result<Excluded, Wrong> {

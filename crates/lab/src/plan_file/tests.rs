@@ -113,22 +113,6 @@ fn names_and_values_that_would_mislead_are_refused() {
             "a name has no control characters",
         ),
         (
-            SMALL.replace("name = \"b\"", "name = \"a\\u200b\""),
-            "p.toml:13: name: a name has no letters that are not seen",
-        ),
-        (
-            SMALL.replace("name = \"b\"", "name = \"\\u202eb\""),
-            "no letters that are not seen",
-        ),
-        (
-            SMALL.replace("name = \"b\"", "name = \"a \""),
-            "no blanks at its ends: two would look alike",
-        ),
-        (
-            SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"1\\u200b\"]"),
-            "p.toml:4: factor size: a value has no letters that are not seen",
-        ),
-        (
             SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"2\\n\"]"),
             "p.toml:4: factor size: a value has no control characters",
         ),
@@ -392,4 +376,29 @@ fn no_budget_ends_a_plan_before_its_first_look_unless_it_says_so() {
     }
     assert_eq!(Passes::ByLooks([1, 12]).ends(1), [1, 12]);
     assert_eq!(Passes::Fixed(5).ends(20), [5, 5]);
+}
+
+#[test]
+fn names_and_values_that_look_alike_are_refused() {
+    for (text, expected) in [
+        (
+            SMALL.replace("name = \"b\"", "name = \"a\\u200b\""),
+            "p.toml:13: name: a name has no letters that are not seen",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"\\u202eb\""),
+            "no letters that are not seen",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"a \""),
+            "no blanks at its ends: two would look alike",
+        ),
+        (
+            SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"1\\u200b\"]"),
+            "p.toml:4: factor size: a value has no letters that are not seen",
+        ),
+    ] {
+        let told = refused(&text);
+        assert!(told.contains(expected), "{told}");
+    }
 }
