@@ -88,11 +88,25 @@ fn of_report(
             ));
         }
     }
+    let is_one_group = jobs.windows(2).all(|pair| pair[0].group == pair[1].group);
+    let reported_ms = reported_ms(&root)?.filter(|_| is_one_group);
     for (record, job) in records.iter_mut().zip(jobs) {
+        let began = reported_ms.and_then(|ms| ms.checked_sub(job.runtime_ms));
         fill(record, job);
+        if let Some(ms) = began.filter(|_| record.started_at.is_empty()) {
+            record.started_at = time::format(i128::from(ms) * 1_000_000);
+        }
         add_devices(record, &devices, is_alone);
     }
     Ok(records)
+}
+
+/// When the report was written, in milliseconds since 1970: jobs of one group ended shortly before, and
+/// older versions of fio do not say when they began.
+fn reported_ms(root: &Node<'_>) -> Result<Option<u64>, Fault> {
+    let whole = root.opt_count("timestamp")?;
+    let whole = whole.map(|seconds| seconds.saturating_mul(1000));
+    Ok(root.opt_count("timestamp_ms")?.or(whole))
 }
 
 fn printed_besides(documents: &Documents<'_>) -> Vec<String> {

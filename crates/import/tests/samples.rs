@@ -287,6 +287,8 @@ fn fio_reports_of_one_run_are_one_and_of_two_runs_are_two() {
 #[test]
 fn fio_before_2_21_is_in_microseconds_and_kib() {
     let record = one("fio-2.19.json");
+    // Its report is of 12:24:44.642, and the job had run for a millisecond.
+    assert_eq!(record.started_at, "2026-11-20T12:24:44.641Z");
     let read = &record.summaries["read"];
     assert_eq!((read.count, read.bytes), (Some(2000), Some(8_192_000)));
     assert_eq!(read.bytes_per_second, Some(8_192_000_000.0));
