@@ -89,7 +89,7 @@ fn of_report(
         }
     }
     let is_one_group = jobs.windows(2).all(|pair| pair[0].group == pair[1].group);
-    let reported_ms = reported_ms(&root)?.filter(|_| is_one_group);
+    let reported_ms = reported_ms(root)?.filter(|_| is_one_group);
     for (record, job) in records.iter_mut().zip(jobs) {
         let began = reported_ms.and_then(|ms| ms.checked_sub(job.runtime_ms));
         fill(record, job);
