@@ -129,7 +129,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         let name = file.display().to_string();
         let bytes = bytes_of(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
         if is_of_trials {
-            records.extend(trials(matches, &String::from_utf8_lossy(&bytes), &name)?);
+            let text = import::text_of(&bytes, &name).map_err(|e| Usage(e.to_string()))?;
+            records.extend(trials(matches, text, &name)?);
             continue;
         }
         let found = match format {
@@ -167,5 +168,5 @@ pub(crate) fn keep(matches: &ArgMatches, records: &[Record]) -> Result<()> {
     written::check_is_no_input(file, inputs.map(PathBuf::as_path), what)?;
     let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force"));
     let store = RecordFile::checked(output)?;
-    records.iter().try_for_each(|record| store.append(record))
+    store.append_all(records)
 }

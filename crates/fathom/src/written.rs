@@ -5,7 +5,7 @@ use crate::run::switch;
 use anyhow::{Context as _, Result};
 use clap::{Arg, value_parser};
 use lab::Kept;
-use record::{Record, Store};
+use record::{Record, Store, StoreError};
 use run::safety::{FileId, OutputFile, OutputForm};
 use std::cell::RefCell;
 use std::io::{self, BufRead, Read as _, Write as _};
@@ -208,20 +208,30 @@ impl RecordFile {
         self.keep(Kept::Record(record))
     }
 
+    /// Appends records that are all there already, and syncs them together.
+    pub(crate) fn append_all(&self, records: &[Record]) -> Result<()> {
+        match records {
+            [] => Ok(()),
+            records => self.write(|store| store.append_all(records)),
+        }
+    }
+
     /// Appends what an experiment keeps, synced.
     pub(crate) fn keep(&self, line: Kept<'_>) -> Result<()> {
+        self.write(|store| match line {
+            Kept::Plan(plan) => store.append_plan(plan),
+            Kept::Record(record) => store.append(record),
+        })
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<()> {
         let mut store = self.store.borrow_mut();
         let open = match store.take() {
             Some(open) => open,
             None => Store::on(self.output.open_to_append()?, self.output.path())
                 .with_options(crate::typing::typed),
         };
-        let open = store.insert(open);
-        match line {
-            Kept::Plan(plan) => open.append_plan(plan)?,
-            Kept::Record(record) => open.append(record)?,
-        }
-        Ok(())
+        Ok(write(store.insert(open))?)
     }
 }
 

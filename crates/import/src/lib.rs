@@ -61,6 +61,14 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError> {
     read(format, &input)
 }
 
+/// The text of a file that people wrote, such as a table, without a byte order mark.
+///
+/// # Errors
+/// It is no UTF-8, or too long.
+pub fn text_of<'a>(bytes: &'a [u8], name: &'a str) -> Result<&'a str, ImportError> {
+    Ok(Input::new(bytes, name)?.text)
+}
+
 /// Reads results that the caller says are `format`.
 ///
 /// # Errors

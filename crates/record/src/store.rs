@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::visible_json;
 
+/// So many records are written at once, where all are there already.
+const AT_ONCE: usize = 256;
+
 /// A file of records that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -87,10 +90,24 @@ impl Store {
     /// The disk refuses; earlier records are untouched.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let line = serde_json::to_string(&StoredRecord::of(record, self.typing))?;
-        self.write_line(line).map_err(|source| StoreError::Io {
-            path: self.path.clone(),
-            source,
-        })
+        self.write_line(line)
+    }
+
+    /// Appends records that are all there already, and syncs them together.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; some of them may be there.
+    pub fn append_all(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        for some in records.chunks(AT_ONCE) {
+            let mut lines = String::new();
+            for record in some {
+                let line = serde_json::to_string(&StoredRecord::of(record, self.typing))?;
+                lines.push_str(&visible_json(line));
+                lines.push('\n');
+            }
+            self.write(lines.as_bytes()).map_err(|e| self.failed(e))?;
+        }
+        self.sync().map_err(|e| self.failed(e))
     }
 
     /// Appends the plan of an experiment, before its first record, and syncs it.
@@ -99,18 +116,39 @@ impl Store {
     /// As [`Store::append`].
     pub fn append_plan(&mut self, plan: &PlanLine) -> Result<(), StoreError> {
         self.write_line(serde_json::to_string(plan)?)
-            .map_err(|source| StoreError::Io {
-                path: self.path.clone(),
-                source,
-            })
     }
 
     /// No name in it steers the terminal of whoever looks at the file.
-    fn write_line(&mut self, line: String) -> io::Result<()> {
+    fn write_line(&mut self, line: String) -> Result<(), StoreError> {
         let line = visible_json(line) + "\n";
-        let line = line.as_bytes();
-        if !self.file.metadata()?.is_file() {
-            return self.file.write_all(line);
+        let written = self.write(line.as_bytes());
+        written
+            .and_then(|()| self.sync())
+            .map_err(|e| self.failed(e))
+    }
+
+    fn failed(&self, source: io::Error) -> StoreError {
+        StoreError::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    fn is_file(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.is_file())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.is_file()? {
+            true => self.file.sync_data(),
+            false => Ok(()),
+        }
+    }
+
+    /// Whole lines, after one that may be torn.
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if !self.is_file()? {
+            return self.file.write_all(lines);
         }
         if self.file.seek(SeekFrom::End(0))? > 0 {
             self.file.seek(SeekFrom::End(-1))?;
@@ -120,8 +158,7 @@ impl Store {
                 self.file.write_all(b"\n")?;
             }
         }
-        self.file.write_all(line)?;
-        self.file.sync_data()
+        self.file.write_all(lines)
     }
 }
 
@@ -318,6 +355,20 @@ mod tests {
         let read = read_records(&path).unwrap();
         assert_eq!(read.records, [record("a"), record("b")]);
         assert!(read.damaged.is_empty());
+    }
+
+    #[test]
+    fn many_at_once_are_lines_of_their_own_after_a_torn_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        std::fs::write(&path, "{\"schema\":").unwrap();
+        let all: Vec<Record> = (0..2 * AT_ONCE + 1)
+            .map(|number| record(&number.to_string()))
+            .collect();
+        Store::open(&path).unwrap().append_all(&all).unwrap();
+        let read = read_records(&path).unwrap();
+        assert_eq!(read.records, all);
+        assert_eq!(read.damaged.len(), 1);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::path::Path;
 /// The most that is read of what people write: plans, workloads, scenarios, jobs, keys, tables.
 pub const MOST_OF_A_TEXT: u64 = 16 << 20;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What a file or pipe holds.
 ///
 /// # Errors
@@ -26,12 +28,17 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The text that a file or pipe holds.
+/// The text that a file or pipe holds, without a byte order mark.
 ///
 /// # Errors
 /// As [`read_at_most`], or it is not UTF-8.
 pub fn text_at_most(path: &Path, most: u64) -> io::Result<String> {
-    String::from_utf8(read_at_most(path, most)?).map_err(|error| {
+    let mut bytes = read_at_most(path, most)?;
+    // What some editors and spreadsheets begin a text with.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         io::Error::new(
             io::ErrorKind::InvalidData,
@@ -50,6 +57,17 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_letter_of_a_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t");
+        std::fs::write(&path, "\u{feff}a,b\n\u{feff}").unwrap();
+        assert_eq!(
+            text_at_most(&path, MOST_OF_A_TEXT).unwrap(),
+            "a,b\n\u{feff}"
+        );
+    }
 
     #[test]
     fn what_never_ends_is_refused_with_what_may_be() {

@@ -55,6 +55,26 @@ fn a_table_of_another_harness_is_judged_like_an_experiment() {
     assert!(told.contains("new against old: ms,"), "{told}");
 }
 
+#[test]
+fn a_table_with_a_byte_order_mark_is_read_and_one_in_another_encoding_refused() {
+    let dir = tempfile::tempdir().expect("the test can do this");
+    let table = format!("arm,block,order,ms\n{}\n", table().join("\n"));
+    let marked = [b"\xef\xbb\xbf", table.as_bytes()].concat();
+    let latin = table.replace("new", "n\u{e9}w");
+    let latin = latin
+        .chars()
+        .map(|letter| u8::try_from(letter).expect("of Latin-1"));
+    for (bytes, code, said) in [(marked, 0, ""), (latin.collect(), 2, "not UTF-8 text")] {
+        fs::write(dir.path().join("t.csv"), bytes).expect("the test can do this");
+        let import = "import t.csv --format trials --baseline old --better lower --columns arm=arm,block=block,order=order,value=ms";
+        let words: Vec<&str> = import.split(' ').collect();
+        let output = in_dir(dir.path(), &words);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
+}
+
 /// The same with every number of blocks and of the order larger.
 fn counted_from(first: u32) -> Vec<String> {
     let later = |line: String| {
