@@ -243,10 +243,12 @@ fn a_log_has_a_line_a_pass_without_escapes_and_a_fixed_length_no_verdict_before_
         .filter(|line| line.starts_with("pass "))
         .collect();
     assert!(!passes.is_empty() && !log.contains('\u{1b}'), "{log}");
-    let judged = passes
-        .iter()
-        .filter(|line| !line.contains("not judged yet"));
-    assert_eq!(judged.count(), 0, "{log}");
+    // Of the last pass the judgement stands below, in the answer.
+    let is_open = |line: &&str| {
+        let is_last = line.starts_with("pass 9 of 9") && line.contains("judged below");
+        is_last || line.contains("not judged yet")
+    };
+    assert!(passes.iter().all(is_open), "{log}");
 }
 
 /// A door in front of a page, which says when somebody asks for its news.
