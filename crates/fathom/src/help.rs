@@ -1,6 +1,8 @@
 //! How help is laid out: every option in a group, on `-h` those that are used most, and below both
 //! examples and exit codes.
 
+mod paragraphs;
+
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Arg, Command};
@@ -302,7 +304,7 @@ pub(crate) fn laid_out(command: Command, is_brief: bool) -> Command {
     let command = verb(command, path, is_brief);
     match command.get_name() {
         "fathom" => {
-            let parts: Vec<String> = START.split("\n\n").map(unbroken).collect();
+            let parts: Vec<String> = START.split("\n\n").map(paragraphs::unbroken).collect();
             command.after_help(parts.join("\n\n"))
         }
         _ => command,
@@ -373,29 +375,12 @@ fn after(text: &str, is_brief: bool, more: Option<String>) -> String {
     let is_of_use =
         |of: &&str| !is_brief || of.starts_with("Examples:") || of.starts_with("Exit codes:");
     let parts = text.trim().split("\n\n").filter(is_of_use);
-    let mut parts: Vec<String> = parts.map(unbroken).collect();
+    let mut parts: Vec<String> = parts.map(paragraphs::laid).collect();
     if !parts.iter().any(|part| part.starts_with("Exit codes:")) {
         parts.push(EXIT_CODES.to_owned());
     }
     parts.extend(more);
     parts.join("\n\n")
-}
-
-/// A paragraph on one line, which the terminal's width breaks; lines that are indented stay.
-fn unbroken(paragraph: &str) -> String {
-    let mut out = String::new();
-    let mut may_join = false;
-    for line in paragraph.lines() {
-        let is_own = line.starts_with(' ') || line.is_empty();
-        out.push_str(match (out.is_empty(), may_join && !is_own) {
-            (true, _) => "",
-            (false, true) => " ",
-            (false, false) => "\n",
-        });
-        out.push_str(line);
-        may_join = !is_own;
-    }
-    out
 }
 
 #[cfg(test)]
@@ -418,6 +403,20 @@ mod tests {
 
     fn shown(command: &Command) -> String {
         command.clone().render_help().to_string()
+    }
+
+    #[test]
+    fn no_example_is_broken_by_a_usual_terminal() {
+        for (path, command) in verbs(true).into_iter().chain(verbs(false)) {
+            let text = command.get_after_help().unwrap().to_string();
+            let examples = text
+                .split("\n\n")
+                .filter(|part| part.starts_with("Examples:"));
+            for line in examples.flat_map(str::lines) {
+                let is_short = line.chars().count() <= paragraphs::LONGEST_EXAMPLE;
+                assert!(is_short, "{path}: {line}");
+            }
+        }
     }
 
     #[test]
@@ -459,7 +458,10 @@ mod tests {
 
     #[test]
     fn a_paragraph_breaks_where_the_terminal_does_and_examples_stay_lines() {
-        assert_eq!(unbroken("a\nb\n  c\n  d\ne\nf"), "a b\n  c\n  d\ne f");
+        assert_eq!(
+            paragraphs::unbroken("a\nb\n  c\n  d\ne\nf"),
+            "a b\n  c\n  d\ne f"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod ground;
 mod server;
 
 use ground::{nobody_is_left, place, ranks_in, record, said, signal, wait_for};
-use record::{Status, read_records};
+use record::{Record, Status, read_records};
 use server::{Act, Server};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -644,7 +644,7 @@ fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
         let common = "--run --set file-size=4M --set random=true --max-skew 60s --lost-after 30s";
         let sides = "compare rate-iops=2000 rate-iops=1000";
         let words = format!(
-            "{sides} {common} --target x --slot 200ms --settle 0 --blocks 6 --records r.jsonl"
+            "{sides} {common} --target x --slot 500ms --settle 0 --blocks 6 --records r.jsonl"
         );
         let (code, said) = launcher.ended_of("2", dir.path(), &words);
         // The rates of two busy ranks are their own business.
@@ -652,10 +652,12 @@ fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
         let verdict = "rate-iops=1000 against rate-iops=2000";
         assert_eq!(said.matches(verdict).count(), 1, "{name}: {said}");
         let read = read_records(&dir.path().join("r.jsonl")).unwrap();
-        assert_eq!(read.records.len(), 12, "{name}: {said}");
-        for record in &read.records {
+        // A block in which a rank that got no CPU did nothing is measured again.
+        let is_whole = |record: &&Record| record.outcome.status == Status::Ok;
+        let whole: Vec<&Record> = read.records.iter().filter(is_whole).collect();
+        assert!(whole.len() >= 12, "{name}: {said}");
+        for record in whole {
             assert_eq!(record.hosts.len(), 2, "{name}");
-            assert_eq!(record.outcome.status, Status::Ok, "{name}: {said}");
             let arm = &record.trial.as_ref().unwrap().arm;
             let rate = record.effective.get("rate-iops").unwrap();
             assert!(arm.ends_with(&format!("={rate}")), "{name}: {arm} {rate}");
