@@ -1,6 +1,7 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
 use super::view::{GroupView, locked};
+use crate::exit::{code_of, told};
 use anyhow::Result;
 use group::{
     AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
@@ -326,6 +327,14 @@ impl Peers for RankLink {
 
     fn most_reached(&self) -> Option<u64> {
         self.seen.most()
+    }
+}
+
+/// What an error is to the other ranks.
+pub(super) fn fault_by(error: &anyhow::Error) -> PeerFault {
+    PeerFault {
+        text: told(error),
+        exit_code: code_of(error),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Works of which each follows from what came of the last: the root decides, and tells the others in a
 //! round before each.
 
-use super::connection::{fault_of, fault_word};
+use super::connection::{fault_by, fault_of, fault_word};
 use super::together::RankGroup;
 use super::work::GroupWork;
-use crate::exit::{code_of, told};
+use crate::exit::told;
 use crate::live::{Live, ended, records as records_of};
 use crate::output::Output;
 use crate::profile::Io500Together;
@@ -149,11 +149,7 @@ impl RankGroup<'_> {
         if !self.connection.is_root() {
             return;
         }
-        let fault = PeerFault {
-            text: told(error),
-            exit_code: code_of(error),
-        };
-        let mut record = unstarted(phase, &self.context, &fault.into());
+        let mut record = unstarted(phase, &self.context, &fault_by(error).into());
         course.took(&mut record);
         match self.asked.output.save(&record) {
             Ok(()) => course.keep(Some(record)),
@@ -185,13 +181,7 @@ impl RankGroup<'_> {
                     },
                     Ok(None) => break StepWord::Over(course.close()).say(),
                     Err(error) if course.has_records() => course.failed(told(&error)),
-                    Err(error) => {
-                        let fault = PeerFault {
-                            text: told(&error),
-                            exit_code: code_of(&error),
-                        };
-                        break fault_word(&fault);
-                    }
+                    Err(error) => break fault_word(&fault_by(&error)),
                 }
             };
             word.to_string().into_bytes()

@@ -1,11 +1,11 @@
 //! Rows of an experiment, measured by all ranks: the root has the experiment, and tells the others each
 //! of its slots.
 
-use super::connection::fault_word;
+use super::connection::{fault_by, fault_word};
 use super::course::{GroupOutput, GroupTerms, StepWord};
 use super::together::{RankGroup, WorkAsked};
 use super::work::GroupWork;
-use crate::exit::{code_of, told};
+use crate::exit::code_of;
 use crate::live::Live;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -147,10 +147,7 @@ impl AllRanks<'_> {
         let work = GroupWork::Stage(Stage(vec![phase.clone()]));
         // Whoever asked shows and keeps it.
         let end = group.work_as(&work, &asked, terms, &Live::silent(), &mut |_| Ok(()));
-        let end = end.map_err(|error| PeerFault {
-            text: told(&error),
-            exit_code: code_of(&error),
-        })?;
+        let end = end.map_err(|error| fault_by(&error))?;
         Ok(end.record)
     }
 }

@@ -1,7 +1,7 @@
 //! The work of ranks that a launcher started: one plan, one start, one record.
 
 use super::agree::{Hello, agree};
-use super::connection::{RankLink, fault_of, fault_word};
+use super::connection::{RankLink, fault_by, fault_of, fault_word};
 use super::course::{GroupOutput, GroupTerms};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
 use super::keeping::GroupKeeper;
@@ -122,10 +122,7 @@ impl RankGroup<'_> {
         let works = self.asked.works.clone();
         let targets: Vec<PathBuf> = works.iter().flat_map(GroupWork::files).collect();
         let plans: Vec<String> = works.iter().map(GroupWork::plan).collect();
-        let fault = self.begin(&targets).err().map(|error| PeerFault {
-            text: told(&error),
-            exit_code: code_of(&error),
-        });
+        let fault = self.begin(&targets).err().map(|error| fault_by(&error));
         let hello = Hello {
             plan: &plans.join(" "),
             works: &works,
