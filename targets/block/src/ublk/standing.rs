@@ -3,8 +3,30 @@
 use super::control::{Commander, block_path, state_name};
 use super::error::UblkError;
 use super::supervisor::{delete, stop};
-use super::wire::{SECTOR, feature};
-use std::path::PathBuf;
+use super::wire::{DeviceFacts, SECTOR, feature, state};
+use std::path::Path;
+
+/// Who serves a device. The kernel keeps the number of a process that is dead, and that number may be
+/// another's by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UblkServer {
+    /// A process that has its char device open.
+    Seen(u32),
+    /// The device is served, and the process that the kernel names is not seen to do it: it has just
+    /// died, or belongs to another user or container.
+    Unseen(u32),
+    None,
+}
+
+impl UblkServer {
+    fn of(facts: &DeviceFacts, has_it_open: impl FnOnce(u32) -> bool) -> Self {
+        match u32::try_from(facts.server).ok().filter(|pid| *pid > 0) {
+            Some(pid) if has_it_open(pid) => Self::Seen(pid),
+            Some(pid) if facts.state == state::LIVE => Self::Unseen(pid),
+            Some(_) | None => Self::None,
+        }
+    }
+}
 
 /// A device of whatever program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +37,7 @@ pub struct UblkStanding {
     pub bytes: u64,
     pub queues: u16,
     pub depth: u16,
-    /// The process that serves it; `None` while there is none.
-    pub server: Option<u32>,
+    pub server: UblkServer,
     pub features: Vec<&'static str>,
 }
 
@@ -60,7 +81,7 @@ pub fn standing() -> Result<Vec<UblkStanding>, UblkError> {
             bytes: parameters.sectors * SECTOR,
             queues: facts.queues,
             depth: facts.depth,
-            server: u32::try_from(facts.server).ok().filter(|pid| *pid > 0),
+            server: UblkServer::of(&facts, |pid| serves(pid, number)),
             features: names(facts.flags),
         });
     }
@@ -108,18 +129,49 @@ pub fn stop_standing(number: u32) -> Result<bool, UblkError> {
 
 /// Whether a process has the char device open: its number may be another's by now.
 fn serves(pid: u32, number: u32) -> bool {
-    let wanted = PathBuf::from(super::control::char_path(number));
+    has_open(pid, Path::new(&super::control::char_path(number)))
+}
+
+fn has_open(pid: u32, wanted: &Path) -> bool {
     std::fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| std::fs::read_link(entry.path()).ok())
-        .any(|target| target == wanted)
+        .any(|target| target == *wanted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_named_as_the_server_only_where_it_has_the_device_open() {
+        let facts = |server, state| DeviceFacts {
+            server,
+            state,
+            ..DeviceFacts::default()
+        };
+        let (live, without) = (state::LIVE, state::LIVE + 1);
+        let of = |server, state, opens| UblkServer::of(&facts(server, state), |_| opens);
+        assert_eq!(of(7, live, true), UblkServer::Seen(7));
+        assert_eq!(of(7, live, false), UblkServer::Unseen(7));
+        assert_eq!(of(7, without, false), UblkServer::None, "it is dead");
+        assert_eq!(of(7, state::DEAD, false), UblkServer::None);
+        assert_eq!(of(-1, live, true), UblkServer::None);
+        assert_eq!(of(0, live, true), UblkServer::None);
+    }
+
+    #[test]
+    fn what_a_process_has_open_is_seen_until_it_closes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("device");
+        let me = std::process::id();
+        let file = std::fs::File::create(&path).unwrap();
+        assert!(has_open(me, &path));
+        drop(file);
+        assert!(!has_open(me, &path));
+    }
 
     #[test]
     fn features_have_their_names() {

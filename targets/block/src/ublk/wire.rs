@@ -173,6 +173,7 @@ const _: () = assert!(offset_of!(DeviceFacts, reserved) == 48);
 /// Values of [`DeviceFacts::state`].
 pub(super) mod state {
     pub(in super::super) const DEAD: u16 = 0;
+    pub(in super::super) const LIVE: u16 = 1;
     pub(in super::super) const NAMES: [&str; 4] =
         ["not started", "live", "without server", "failing"];
 }

@@ -8,8 +8,8 @@ use crate::tell;
 use anyhow::{Context as _, Result};
 use block::control::{self, ControlSocket};
 use block::ublk::{
-    Estate, Inherited, StartSign, UblkServing, UblkStarted, features, inherited_control,
-    serve_queues, size_keeper, standing, stop_standing,
+    Estate, Inherited, StartSign, UblkServer, UblkServing, UblkStarted, features,
+    inherited_control, serve_queues, size_keeper, standing, stop_standing,
 };
 use block::{BlockBackend, Geometry, MemoryBackend, OrdersFile, ServedDevice};
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -73,9 +73,11 @@ fn list() -> Result<i32> {
     let (bits, names) = features()?;
     let mut text = format!("driver: features {bits:#x} ({})\n", names.join(" "));
     for device in standing()? {
-        let server = device
-            .server
-            .map_or_else(|| "no server".to_owned(), |pid| format!("server {pid}"));
+        let server = match device.server {
+            UblkServer::Seen(pid) => format!("server {pid}"),
+            UblkServer::Unseen(pid) => format!("server {pid} not seen"),
+            UblkServer::None => "no server".to_owned(),
+        };
         text += &format!(
             "{}: {}, {}, {} × depth {}, {server} ({})\n",
             device.node,
