@@ -127,6 +127,12 @@ impl Lane {
         Submitted::Held
     }
 
+    /// Whether requests may be held, as far as it has heard.
+    #[inline]
+    pub(crate) fn misbehaves(&self) -> bool {
+        self.setting.models.is_some()
+    }
+
     /// What is done to requests from now on.
     #[inline]
     fn hear(&mut self) {

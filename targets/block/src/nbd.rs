@@ -2,8 +2,10 @@
 //!
 //! One thread a connection. It reads as much as there is, does all of it, and sends the answers
 //! together; while requests are held it waits for the socket and the earliest of them at once.
-//! Whoever reads nothing is asked nothing more and holds up nobody else.
+//! Whoever reads nothing is asked nothing more and holds up nobody else. What all of them may keep
+//! in memory together has a limit ([`ClientMemory`]).
 
+mod client_memory;
 mod connection;
 mod conversation;
 mod negotiation;
@@ -14,6 +16,7 @@ mod server;
 mod tests;
 mod wire;
 
+pub use client_memory::ClientMemory;
 pub use conversation::Conversation;
 pub use server::{NbdAddress, NbdError, NbdServing, serve};
 
@@ -24,6 +27,8 @@ pub enum Awaits {
     Bytes(usize),
     /// Answers have to go out, or held requests to end, first.
     Room,
+    /// Others have to take their answers or go first.
+    Memory,
 }
 
 /// Why a conversation is over.

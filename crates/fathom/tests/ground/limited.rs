@@ -2,13 +2,16 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A group of version 1 that may have so much memory, and goes at the end.
 pub(crate) struct Limited(pub(crate) PathBuf);
 
 impl Limited {
     pub(crate) fn new(bytes: u64) -> Option<Self> {
-        let name = format!("fathom-test-{}", std::process::id());
+        static GROUPS: AtomicU32 = AtomicU32::new(0);
+        let number = GROUPS.fetch_add(1, Relaxed);
+        let name = format!("fathom-test-{}-{number}", std::process::id());
         let path = Path::new("/sys/fs/cgroup/memory").join(name);
         std::fs::create_dir(&path).ok()?;
         let limited = Self(path);

@@ -1,9 +1,10 @@
 //! A device in memory on a machine, or in a control group, that has not so much.
 
 use crate::limited::Limited;
-use crate::raw::READ;
+use crate::raw::{READ, Raw, WRITE};
 use crate::served::{Served, command};
 use crate::tell;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -65,6 +66,62 @@ fn privileged_a_device_that_outgrows_its_memory_refuses_writes_and_goes_on() {
     let said = std::fs::read_to_string(said).unwrap();
     assert!(said.contains("no memory: "), "{said}");
     assert!(said.matches("no memory: ").count() <= 2, "{said}");
+}
+
+#[test]
+#[ignore = "needs root: makes a control group"]
+fn privileged_clients_that_fill_the_memory_wait_for_each_other_and_end_no_server() {
+    const ENOMEM: u32 = 12;
+    const LONG: u32 = 8 << 20;
+    const CLIENTS: usize = 16;
+    let Some(group) = Limited::new(96 << 20) else {
+        println!("SKIPPED: needs control groups of version 1 with memory");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (control, said) = (path("control"), path("said"));
+    let served = Served::start_in(&group.0, &said, &["--size", "1g", "--control", &control]);
+    let mut first = served.client();
+    assert_eq!(first.write(0, &[6; 64 << 12]), 0);
+    let asked = || {
+        let mut client = served.client();
+        client.ask(READ, 0, LONG);
+        client
+    };
+    let mut asking: Vec<Raw> = (0..CLIENTS).map(|_| asked()).collect();
+    let writes = || {
+        let mut client = served.client();
+        client.ask(WRITE, 1 << 29, LONG);
+        client
+    };
+    let mut writing: Vec<Raw> = (0..CLIENTS).map(|_| writes()).collect();
+    // Whoever asks for little is answered meanwhile, and the device still grows.
+    for at in 0..64 {
+        assert_eq!(first.write((1 << 28) + (at << 12), &[6; 4096]), 0);
+        assert!(first.read(at << 12, 4096).unwrap() == [6; 4096]);
+    }
+    let answers = asking.iter_mut().map(|client| client.answered(LONG));
+    let mut whole = 0;
+    for answer in answers {
+        match answer {
+            Ok(bytes) => {
+                assert!(bytes[..64 << 12].iter().all(|byte| *byte == 6));
+                whole += 1;
+            }
+            Err(error) => assert_eq!(error, ENOMEM),
+        }
+    }
+    assert!(whole > 0, "one had room");
+    drop(asking);
+    let piece = vec![7; LONG as usize];
+    for client in &mut writing {
+        client.0.write_all(&piece).unwrap();
+        let error = client.error();
+        assert!(error == 0 || error == ENOMEM, "{error}");
+    }
+    assert_eq!(group.kills(), "oom_kill 0");
+    assert_eq!(served.end(), Some(0));
 }
 
 /// Gives a process that runs so many bytes of addresses more than it has taken; `None` where that

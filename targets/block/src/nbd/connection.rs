@@ -12,13 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is read at once, unless one message is longer.
-const INPUT: usize = 256 << 10;
+pub(super) const INPUT: usize = 256 << 10;
 /// How long somebody may take until requests can come.
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// How long a thread looks for the next request before it sleeps, as long as requests come within
 /// that time. To wake a thread takes longer than most requests, above all in a virtual machine,
 /// where an idle CPU is left to the host.
 const LOOKS_NS: u64 = 100_000;
+/// How long a request waits for memory that others have, and how often it looks.
+const SHORT_NS: u64 = 5_000_000_000;
+const SHORT_LOOK_NS: u64 = 2_000_000;
 /// How long a client may take for its last answers when the server ends.
 const FAREWELL_NS: u64 = 1_000_000_000;
 
@@ -40,6 +43,16 @@ impl Incoming {
 
     fn unread(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
+    }
+
+    /// Takes no more than short messages need, if there is no more in it.
+    fn rest(&mut self) {
+        if self.bytes.len() > INPUT && self.end - self.start <= INPUT {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            self.bytes.truncate(INPUT);
+            self.bytes.shrink_to_fit();
+        }
     }
 
     /// Room for more of a message of so many bytes, or for whatever comes. It grows with what has
@@ -113,6 +126,8 @@ pub(super) struct Exchange<'a, S> {
     message: usize,
     /// Whether there is no use in reading more.
     full: bool,
+    /// Since when the next request waits for memory that others have.
+    short_since: Option<u64>,
     /// Whether the last request came so soon that it is worth looking for the next.
     brisk: bool,
     /// Whether somebody else can run while this thread looks.
@@ -131,6 +146,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             incoming: Incoming::new(),
             message: 0,
             full: false,
+            short_since: None,
             brisk: false,
             has_company: std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1),
             ending,
@@ -157,6 +173,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             if self.send().is_err() {
                 return;
             }
+            self.settle();
             if understood.is_err() || self.conversation.is_short() {
                 return self.farewell();
             }
@@ -178,10 +195,23 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         (self.message, self.full) = (0, false);
         while self.incoming.start < self.incoming.end {
             match self.conversation.step(self.incoming.unread())? {
-                Ok(bytes) => self.incoming.start += bytes,
+                Ok(bytes) => {
+                    self.incoming.start += bytes;
+                    self.short_since = None;
+                }
                 Err(Awaits::Bytes(bytes)) => {
                     self.message = bytes;
+                    self.short_since = None;
                     return Ok(());
+                }
+                Err(Awaits::Memory) => {
+                    let now = sys::monotonic_ns();
+                    if now - *self.short_since.get_or_insert(now) >= SHORT_NS {
+                        self.conversation.hurry();
+                    } else {
+                        self.full = true;
+                        return Ok(());
+                    }
                 }
                 Err(Awaits::Room) => {
                     self.full = true;
@@ -212,6 +242,15 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         }
     }
 
+    /// Keeps as much memory as there is use for.
+    fn settle(&mut self) {
+        if self.message <= INPUT && self.conversation.is_tight() {
+            self.incoming.rest();
+        }
+        let takes = self.incoming.bytes.len().max(self.message);
+        self.conversation.settle(takes);
+    }
+
     /// Whether something waits to be sent.
     fn has_answers(&self) -> bool {
         !self.conversation.answer().is_empty() || self.pipe.is_pending()
@@ -223,11 +262,11 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             return Err(Over::Ended);
         }
         let answers = self.has_answers();
+        let alone = !answers && self.conversation.lane().held() == 0 && self.short_since.is_none();
         // A client that is read from when its answers wait would be read from for ever.
-        if self.full && !answers && self.conversation.lane().held() == 0 {
+        if self.full && alone {
             return Ok(());
         }
-        let alone = !answers && self.conversation.lane().held() == 0;
         if alone && !self.conversation.negotiates() {
             self.next_request()
         } else if self.ready(answers)? {
@@ -296,7 +335,8 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             }
             until = Some(until.map_or(end, |due| due.min(end)));
         }
-        let until = until.into_iter().chain(self.last_moment).min();
+        let look = self.short_since.map(|_| now + SHORT_LOOK_NS);
+        let until = until.into_iter().chain(self.last_moment).chain(look).min();
         let limit = until.map(|until| span(until.saturating_sub(now)));
         let (lane, socket) = (self.conversation.lane(), self.pipe.socket());
         let waker = lane.waker().unwrap_or(socket.as_fd());

@@ -1,7 +1,10 @@
 //! One client's conversation, from bytes to bytes: it knows no socket.
 
 mod extents;
+mod held;
+mod thrift;
 
+use super::client_memory::{MemoryGrant, MemoryShare};
 use super::negotiation::{Negotiated, Negotiation, Secrecy, Terms};
 use super::reply_queue::ReplyQueue;
 use super::wire::{
@@ -20,9 +23,6 @@ const DEPTH: u16 = 256;
 const HELD_BYTES: usize = 64 << 20;
 /// While so much waits to be sent, no more is done.
 const WAITING_BYTES: usize = 4 << 20;
-
-/// What a tag keeps of the room of a read that was held: most of them are short.
-const KEPT_BYTES: usize = 64 << 10;
 
 /// A request that is held.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,12 @@ pub struct Conversation {
     reaped: Vec<Reaped>,
     /// Bytes of a write that was refused and still come.
     skipped: u32,
+    /// What it has of the memory for all clients; `None` where nobody limits it.
+    share: Option<MemoryShare>,
+    /// Bytes that its input takes beyond a short message, or will.
+    incoming: usize,
+    /// The next request is refused where its memory is not to be had.
+    hurries: bool,
     pub(super) out: ReplyQueue,
 }
 
@@ -67,6 +73,9 @@ impl Conversation {
             held_bytes: 0,
             reaped: Vec::with_capacity(usize::from(DEPTH)),
             skipped: 0,
+            share: None,
+            incoming: 0,
+            hurries: false,
             out,
         }
     }
@@ -182,7 +191,7 @@ impl Conversation {
                     return Ok(Ok(REQUEST_BYTES));
                 }
                 let Some(payload) = rest.get(..bytes) else {
-                    return Ok(Err(Awaits::Bytes(REQUEST_BYTES + bytes)));
+                    return Ok(self.expect(&wire));
                 };
                 self.write(&wire, payload);
                 return Ok(Ok(REQUEST_BYTES + bytes));
@@ -195,7 +204,11 @@ impl Conversation {
                 if wire.length > MOST_PAYLOAD || wire.flags & !flag::DONT_FRAGMENT != 0 {
                     self.end(wire.cookie, Err(Errno::EINVAL));
                 } else {
-                    self.read(&wire);
+                    match self.afford(self.takes_with_read(wire.length as usize)) {
+                        MemoryGrant::Taken => self.read(&wire),
+                        MemoryGrant::Waits => return Ok(Err(Awaits::Memory)),
+                        MemoryGrant::Never => self.end(wire.cookie, Err(Errno::ENOMEM)),
+                    }
                 }
             }
             command::DISCONNECT => return Err(HangUp::Leave),
@@ -231,16 +244,6 @@ impl Conversation {
             .free
             .last()
             .expect("the caller has seen that one is free")
-    }
-
-    /// Keeps what is needed of a request to answer it when it ends.
-    fn hold(&mut self, wire: &WireRequest, is_read: bool) -> &mut Vec<u8> {
-        let tag = self.free.pop().expect("the request was submitted by it");
-        let waiting = &mut self.waiting[usize::from(tag)];
-        waiting.cookie = wire.cookie;
-        waiting.offset = wire.offset;
-        waiting.is_read = is_read;
-        &mut waiting.data
     }
 
     fn read_head(&self) -> usize {
@@ -337,58 +340,6 @@ impl Conversation {
                 self.out.push(&error_number(error).to_be_bytes());
                 self.out.push(&0_u16.to_be_bytes());
             }
-        }
-    }
-
-    /// Answers what was held and has ended.
-    pub fn reap(&mut self) {
-        if self.lane.held() == 0 {
-            return;
-        }
-        let mut reaped = std::mem::take(&mut self.reaped);
-        self.lane.reap(&mut reaped);
-        for Reaped { tag, outcome } in reaped.drain(..) {
-            self.release(tag, outcome);
-        }
-        self.reaped = reaped;
-    }
-
-    /// Answers what is held with the end of the device.
-    pub(super) fn abandon(&mut self) {
-        let mut reaped = Vec::new();
-        self.lane.abandon(&mut reaped);
-        for Reaped { tag, outcome } in reaped {
-            self.release(tag, outcome);
-        }
-    }
-
-    fn release(&mut self, tag: u16, outcome: DeviceResult) {
-        let waiting = &mut self.waiting[usize::from(tag)];
-        let (cookie, offset, is_read) = (waiting.cookie, waiting.offset, waiting.is_read);
-        self.free.push(tag);
-        if !is_read {
-            return self.end(cookie, outcome);
-        }
-        let data = std::mem::take(&mut waiting.data);
-        self.held_bytes -= data.len();
-        let head = self.read_head();
-        match outcome {
-            Err(_) => self.end(cookie, outcome),
-            // There was no memory for what it found.
-            Ok(()) if data.is_empty() => self.end(cookie, Err(Errno::ENOMEM)),
-            Ok(()) => {
-                let Some(room) = self.out.room(head + data.len()) else {
-                    return self.end(cookie, Err(Errno::ENOMEM));
-                };
-                let length = u32::try_from(data.len()).expect("it was a length of the wire");
-                let structured = self.terms.structured;
-                Self::write_read_head(room, structured, cookie, offset, length);
-                room[head..].copy_from_slice(&data);
-                self.out.add(head + data.len());
-            }
-        }
-        if data.capacity() <= KEPT_BYTES {
-            self.waiting[usize::from(tag)].data = data;
         }
     }
 }

@@ -26,6 +26,28 @@ impl ReplyQueue {
         Some(&mut self.bytes[self.end..self.end + bytes])
     }
 
+    /// Bytes that [`ReplyQueue::room`] takes more for so many.
+    #[inline]
+    pub(super) fn growth(&self, bytes: usize) -> usize {
+        let wanted = self.end.saturating_add(bytes);
+        if wanted <= self.bytes.len() {
+            return 0;
+        }
+        wanted.saturating_add(SPARE) - self.bytes.len()
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn takes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Keeps no room where nothing waits.
+    pub(super) fn rest(&mut self) {
+        if self.start == self.end {
+            self.bytes = Vec::new();
+        }
+    }
+
     /// Whether an answer is missing, for which there was no memory.
     pub(super) fn is_short(&self) -> bool {
         self.is_short

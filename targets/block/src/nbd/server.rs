@@ -1,5 +1,6 @@
 //! Where clients come in, and how all of it ends.
 
+use super::client_memory::ClientMemory;
 use super::connection::{ClosingTime, Exchange};
 use super::conversation::Conversation;
 use crate::device::ServedDevice;
@@ -192,13 +193,15 @@ impl Drop for Spoken {
     }
 }
 
-/// Serves until `end` can be read, and calls `ready` with the addresses once clients may come.
+/// Serves until `end` can be read, and calls `ready` with the addresses once clients may come. A
+/// client for which there is no memory is hung up on.
 ///
 /// # Errors
 /// The server cannot be started.
 pub fn serve(
     device: &Arc<ServedDevice>,
     serving: &NbdServing,
+    memory: &Arc<ClientMemory>,
     end: impl AsFd,
     ready: impl FnOnce(&[NbdAddress]),
 ) -> Result<(), NbdError> {
@@ -222,9 +225,12 @@ pub fn serve(
         for door in &doors {
             match door.accept() {
                 Ok(client) => {
-                    number += 1;
                     threads.retain(|thread| !thread.is_finished());
-                    let conversation = Conversation::new(device, &serving.export);
+                    let Some(share) = memory.admit() else {
+                        continue;
+                    };
+                    number += 1;
+                    let conversation = Conversation::new(device, &serving.export).sharing(share);
                     let tls = tls.clone();
                     threads.extend(speak(conversation, tls, &clients, client, number));
                 }

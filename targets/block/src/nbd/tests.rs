@@ -1,6 +1,6 @@
 //! Conversations without a socket: what a client says and what it hears.
 
-use super::{Awaits, Conversation, HangUp};
+use super::{Awaits, ClientMemory, Conversation, HangUp};
 use crate::testing::{memory, told};
 use crate::{Geometry, MemoryBackend, ServedDevice};
 use proptest::prelude::*;
@@ -44,8 +44,12 @@ fn request(command: u16, flags: u16, cookie: u64, offset: u64, length: u32) -> V
 
 impl Talk {
     fn with(device: &Arc<ServedDevice>) -> Self {
+        Self::of(Conversation::new(device, "disk"))
+    }
+
+    fn of(conversation: Conversation) -> Self {
         let mut talk = Self {
-            conversation: Conversation::new(device, "disk"),
+            conversation,
             input: Vec::new(),
         };
         assert_eq!(talk.hear(), b"NBDMAGICIHAVEOPT\0\x03");
@@ -54,14 +58,17 @@ impl Talk {
 
     /// A client whose requests may come.
     fn ready(device: &Arc<ServedDevice>, structured: bool) -> Self {
-        let mut talk = Self::with(device);
-        talk.say(&3_u32.to_be_bytes()).unwrap();
+        Self::with(device).begun(structured)
+    }
+
+    fn begun(mut self, structured: bool) -> Self {
+        self.say(&3_u32.to_be_bytes()).unwrap();
         if structured {
-            talk.say(&option(8, &[])).unwrap();
+            self.say(&option(8, &[])).unwrap();
         }
-        talk.say(&go("disk")).unwrap();
-        talk.hear();
-        talk
+        self.say(&go("disk")).unwrap();
+        self.hear();
+        self
     }
 
     /// Says bytes, whose messages are understood as far as they are whole.
@@ -292,6 +299,63 @@ fn whoever_reads_nothing_is_asked_nothing_more() {
     }
     heard += talk.hear().len();
     assert_eq!(heard, 64 * ((1 << 20) + 16));
+}
+
+#[test]
+fn a_request_that_needs_memory_waits_for_those_who_have_it_and_short_ones_do_not() {
+    let device = memory(64 << 20);
+    let clients = Arc::new(ClientMemory::of(Some(160 << 20), || {}));
+    let client = || {
+        let share = clients.admit().unwrap();
+        Talk::of(Conversation::new(&device, "disk").sharing(share)).begun(false)
+    };
+    let free = clients.unused();
+    let (mut one, mut other, mut writes) = (client(), client(), client());
+    assert_eq!(one.say(&request(0, 0, 1, 0, 24 << 20)), Ok(None));
+    assert_eq!(
+        other.say(&request(0, 0, 2, 0, 24 << 20)),
+        Ok(Some(Awaits::Memory))
+    );
+    let write = request(1, 0, 3, 0, 20 << 20);
+    assert_eq!(writes.say(&write), Ok(Some(Awaits::Memory)));
+    let mut short = client();
+    assert_eq!(short.ask(&request(0, 0, 4, 0, 4096)).len(), 16 + 4096);
+    let brings = [request(1, 0, 5, 0, 65_536), vec![7; 65_536]].concat();
+    assert_eq!(short.ask(&brings), reply(0, 5, &[]));
+    // One that waited for long is refused, and what it brings is passed over.
+    writes.conversation.hurry();
+    assert_eq!(writes.say(&[]), Ok(None));
+    assert_eq!(writes.hear(), reply(12, 3, &[]));
+    assert_eq!(writes.say(&vec![9; 20 << 20]), Ok(None));
+    assert_eq!(writes.ask(&request(3, 0, 6, 0, 0)), reply(0, 6, &[]));
+    // When the first has its answer, the next is done.
+    assert_eq!(one.hear().len(), 16 + (24 << 20));
+    one.conversation.settle(0);
+    assert_eq!(other.say(&[]), Ok(None));
+    assert_eq!(other.hear().len(), 16 + (24 << 20));
+    other.conversation.settle(0);
+    assert_eq!(writes.say(&write), Ok(Some(Awaits::Bytes(28 + (20 << 20)))));
+    assert_eq!(
+        other.say(&request(0, 0, 2, 0, 24 << 20)),
+        Ok(Some(Awaits::Memory)),
+        "a write that comes has its room"
+    );
+    drop((one, other, writes, short));
+    assert_eq!(clients.unused(), free);
+}
+
+#[test]
+fn a_read_that_never_has_memory_is_refused_at_once() {
+    let device = memory(64 << 20);
+    told(&device, "misbehave latency=1us");
+    let clients = Arc::new(ClientMemory::of(Some(160 << 20), || {}));
+    let share = clients.admit().unwrap();
+    let conversation = Conversation::new(&device, "disk").sharing(share);
+    let mut talk = Talk::of(conversation).begun(false);
+    assert_eq!(talk.ask(&request(3, 0, 8, 0, 0)).len(), 0, "it is told");
+    let held = talk.say(&request(0, 0, 7, 0, 30 << 20));
+    assert_eq!(held, Ok(None));
+    assert_eq!(talk.hear(), reply(12, 7, &[]), "it is kept twice");
 }
 
 #[test]

@@ -5,26 +5,35 @@ use super::{say, size, states, tell_flaw, wrong};
 use crate::exit::Usage;
 use crate::tell;
 use anyhow::{Context as _, Result};
+use block::nbd::ClientMemory;
 use block::{BlockBackend, FileBackend, MemoryBackend, NullBackend, RoomKeeper};
 use clap::ArgMatches;
 use host::Machine;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use units::Bytes;
 
 /// The bytes of a device over NBD.
 pub(super) fn backend(
     matches: &ArgMatches,
     block: u32,
+    clients: &Arc<ClientMemory>,
     made: &mut MadeFiles,
 ) -> Result<Box<dyn BlockBackend>> {
-    match memory(matches, block)? {
+    let clients = Arc::clone(clients);
+    match memory(matches, block, move || clients.unused())? {
         Some(memory) => Ok(Box::new(memory)),
         None => elsewhere(matches, block, made),
     }
 }
 
-/// A device in memory; `None` where the bytes are elsewhere.
-pub(super) fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBackend>> {
+/// A device in memory; `None` where the bytes are elsewhere. `others` says how much memory is left
+/// for other things.
+pub(super) fn memory(
+    matches: &ArgMatches,
+    block: u32,
+    others: impl Fn() -> u64 + Send + Sync + 'static,
+) -> Result<Option<MemoryBackend>> {
     if matches.contains_id("file") || matches.get_flag("null") {
         return Ok(None);
     }
@@ -36,17 +45,21 @@ pub(super) fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBa
             .map_err(|why| wrong("crash-state", why))?;
         say(&format!("{told}\n"));
         tell_flaw(&states);
-        return bounded(matches, memory).map(Some);
+        return bounded(matches, memory, others).map(Some);
     }
     let Some(size) = size(matches, block)? else {
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
     };
     let memory = MemoryBackend::new(size).context("--size")?;
-    bounded(matches, memory).map(Some)
+    bounded(matches, memory, others).map(Some)
 }
 
 /// Memory as it was asked for: of huge pages where they are wanted, and no more of it than there is.
-pub(super) fn bounded(matches: &ArgMatches, memory: MemoryBackend) -> Result<MemoryBackend> {
+pub(super) fn bounded(
+    matches: &ArgMatches,
+    memory: MemoryBackend,
+    others: impl Fn() -> u64 + Send + Sync + 'static,
+) -> Result<MemoryBackend> {
     let memory = if matches.get_flag("huge-pages") {
         memory.with_huge_pages().context("--huge-pages")?
     } else {
@@ -54,7 +67,7 @@ pub(super) fn bounded(matches: &ArgMatches, memory: MemoryBackend) -> Result<Mem
     };
     let room = Machine::at(Path::new("/")).memory_room();
     Ok(memory.with_room(RoomKeeper {
-        left: Box::new(move || room.bytes()),
+        left: Box::new(move || Some(room.bytes()?.saturating_sub(others()))),
         refused: Box::new(|left| {
             tell::say(&format!(
                 "no memory: {} may still be taken here, so writes to parts of the device that hold nothing yet are refused (ENOSPC); give it more memory, or trim what is not needed",

@@ -4,14 +4,16 @@ use super::super::{TlsFiles, histogram, say, text, tls, wrong};
 use super::made::MadeFiles;
 use super::{cached, geometry, journal, kept, log, spec, told};
 use crate::exit::Usage;
+use crate::tell;
 use anyhow::{Context as _, Result};
 use block::control::ControlSocket;
-use block::nbd::{NbdAddress, NbdServing};
+use block::nbd::{ClientMemory, NbdAddress, NbdServing};
 use block::{Geometry, ServedDevice};
 use clap::ArgMatches;
 use engine::NbdUrl;
+use host::Machine;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Bytes;
 
@@ -74,13 +76,24 @@ fn serving(matches: &ArgMatches) -> Result<NbdServing> {
     })
 }
 
+/// The memory for all clients together: a quarter of what there is.
+fn client_memory() -> Arc<ClientMemory> {
+    let room = Machine::at(Path::new("/")).memory_room();
+    Arc::new(ClientMemory::of(room.bytes(), || {
+        tell::say(
+            "no memory for another client, which is hung up on; give the server more memory, or end connections that are not needed",
+        );
+    }))
+}
+
 /// The device with all that is done on the way to it.
 fn device(
     matches: &ArgMatches,
     geometry: Geometry,
+    clients: &Arc<ClientMemory>,
     made: &mut MadeFiles,
 ) -> Result<Arc<ServedDevice>> {
-    let kept = kept::backend(matches, geometry.block, made)?;
+    let kept = kept::backend(matches, geometry.block, clients, made)?;
     let bytes = kept.size();
     let journal = journal(matches, bytes, made)?;
     let mut device = ServedDevice::new(cached(matches, kept, journal), geometry);
@@ -112,7 +125,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
     let _whatever_it_is = sys::raise_file_limit();
     let mut made = MadeFiles::default();
-    let device = device(matches, geometry, &mut made)?;
+    let clients = client_memory();
+    let device = device(matches, geometry, &clients, &mut made)?;
     let socket = matches.get_one::<PathBuf>("control");
     let control = socket
         .map(|socket| ControlSocket::bind(socket))
@@ -121,7 +135,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         control.answer(Arc::clone(&device), histogram)?;
     }
     let size = Bytes(device.size());
-    block::nbd::serve(&device, &serving, end, |addresses| {
+    block::nbd::serve(&device, &serving, &clients, end, |addresses| {
         made.keep();
         let uris: Vec<String> = addresses
             .iter()

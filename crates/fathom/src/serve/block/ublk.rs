@@ -155,7 +155,7 @@ fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
     let inherited = inherited.context("what the supervisor hands over")?;
     let started = inherited.start_sign().context("a sign of the supervisor")?;
     let kept: Box<dyn BlockBackend> = match inherited.memory {
-        Some(memory) => Box::new(kept::bounded(matches, memory)?),
+        Some(memory) => Box::new(kept::bounded(matches, memory, || 0)?),
         None => kept::elsewhere(matches, geometry.block, &mut MadeFiles::default())?,
     };
     let before = inherited.orders.last().map(|(_, text)| text);
@@ -227,7 +227,7 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
     if serving.unprivileged && serving.user_copy {
         return Err(Usage("--user-copy is not for --unprivileged devices".to_owned()).into());
     }
-    let memory = kept::memory(matches, geometry.block)?;
+    let memory = kept::memory(matches, geometry.block, || 0)?;
     let mut made = MadeFiles::default();
     let size = match &memory {
         Some(memory) => memory.size(),
