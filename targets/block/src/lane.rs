@@ -308,6 +308,30 @@ mod tests {
     }
 
     #[test]
+    fn a_write_cures_what_it_has_reached_and_not_what_it_was_acknowledged_for() {
+        let bad = "read.errors=EIO@64KiB+64KiB:until-written";
+        let cured = |fate: &str, offset: u64| {
+            let device = memory(192 << 10);
+            told(&device, &format!("misbehave {bad},write.{fate}=100%"));
+            let mut lane = device.lane(4);
+            write(&mut lane, offset, &[7; 64 << 10]).unwrap();
+            let place = (64 << 10..128 << 10).step_by(512);
+            let reads = place.map(|at| read(&mut lane, at, 512));
+            reads.filter(|read| read.is_ok()).count()
+        };
+        assert_eq!(cured("corrupt", 64 << 10), 128, "all of it came");
+        assert_eq!(cured("lost", 64 << 10), 0);
+        assert!((1..128).contains(&cured("torn", 64 << 10)));
+        assert_eq!(cured("misdirected", 64 << 10), 0);
+        // There is one other place, which is bad, and the write goes there.
+        let (device, stray) = (memory(128 << 10), "write.misdirected=100%");
+        told(&device, &format!("misbehave {bad},{stray}"));
+        let mut lane = device.lane(4);
+        write(&mut lane, 0, &[7; 64 << 10]).unwrap();
+        assert_eq!(read(&mut lane, 64 << 10, 512), Ok(vec![7; 512]));
+    }
+
+    #[test]
     fn each_fate_is_what_its_name_says() {
         let device = memory(1 << 20);
         let mut lane = device.lane(4);

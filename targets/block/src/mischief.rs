@@ -5,6 +5,7 @@ use crate::log::{LogEntry, Treated};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno, copy_of, zeros};
 use crate::setting::{SECTOR, StandingOrders, held};
 use misbehave::{Ask, BytePlace, Fate, Misbehaviour, Treatment};
+use std::ops::Range;
 use units::Nanos;
 
 /// A request to which nothing is done.
@@ -100,16 +101,33 @@ pub(crate) fn perform(
         Buffer::Takes(into) => read(device, setting, treatment, entry, into),
         Buffer::Nothing => device.perform(&entry.request, &mut Buffer::Nothing),
     };
-    if outcome.is_ok() && entry.request.operation.changes() && entry.done != Treated::Lost {
+    if outcome.is_ok() && entry.request.operation.changes() {
         let models = setting.models.as_ref();
         if let Some(place) = models.and_then(|models| models.curable("read")) {
-            held(&setting.cured).wrote(&place, &entry.request.extent());
+            held(&setting.cured).wrote(&place, &reached(entry));
         }
     }
     if treatment.hangs {
         entry.done = Treated::Hung;
     }
     outcome
+}
+
+/// The bytes that a change has reached, which are cured: not those that it was acknowledged for.
+fn reached(entry: &LogEntry) -> Range<u64> {
+    let asked = entry.request.extent();
+    match entry.done {
+        Treated::Lost => asked.start..asked.start,
+        Treated::Torn => asked.start..asked.start + entry.detail,
+        Treated::Misdirected => entry.detail..entry.detail + entry.request.length,
+        Treated::Plain
+        | Treated::Failed
+        | Treated::Stale
+        | Treated::Corrupted
+        | Treated::Hung
+        | Treated::Refused
+        | Treated::Crashed => asked,
+    }
 }
 
 fn read(
