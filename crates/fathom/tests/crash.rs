@@ -1,8 +1,11 @@
 //! What was acknowledged is there after a loss of power: ext4, `fathom serve s3` and `fathom serve
 //! share` on a device that keeps a journal, and then on states that the journal says are possible.
 //!
+//! Of long runs some states are tried, of short ones every state that there is.
+//!
 //! Run with `cargo test -p fathom --test crash -- --ignored` as root. FATHOM_CRASH_STATES: of how
-//! many epochs states are tried, each with the least and the most that may be left of it.
+//! many epochs of long runs states are tried, each with the least and the most that may be left of
+//! it. FATHOM_CRASH_STEPS: how many things are asked for in short runs.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -38,6 +41,36 @@ use std::fs;
 use std::path::Path;
 
 const SIZE: &str = "48m";
+
+/// How much is asked for before the power is lost, and which states are tried then.
+#[derive(Clone, Copy)]
+enum Length {
+    Long,
+    /// Every state of the little that is asked for, of which each epoch lists every choice.
+    Short(u64),
+}
+
+impl Length {
+    /// How many things are asked for.
+    fn steps(self, long: u64) -> u64 {
+        let wanted = std::env::var("FATHOM_CRASH_STEPS");
+        match self {
+            Self::Long => long,
+            Self::Short(short) => wanted.map_or(short, |count| count.parse().unwrap()),
+        }
+    }
+
+    fn states(self, epochs: &[&Epoch]) -> Vec<u64> {
+        let wanted = std::env::var("FATHOM_CRASH_STATES");
+        match self {
+            Self::Long => {
+                let count = wanted.map_or(5, |count| count.parse().unwrap());
+                history::sample(epochs, count)
+            }
+            Self::Short(_) => history::every(epochs),
+        }
+    }
+}
 
 /// A place for a file system that lives through losses of power, and the journal of its device.
 struct Crashes {
@@ -81,14 +114,13 @@ impl Crashes {
     fn each_state(
         &self,
         from: u64,
+        length: Length,
         mut look: impl FnMut(&Path, u64) -> Vec<String>,
     ) -> Vec<String> {
         let listed = ["serve", "block", "--crash-states", &self.journal];
         let epochs = epochs(&self.ground.fathom(&listed).stdout);
-        let wanted = std::env::var("FATHOM_CRASH_STATES");
-        let wanted = wanted.map_or(5, |count| count.parse().unwrap());
         let after: Vec<&Epoch> = epochs.iter().filter(|epoch| epoch.begin >= from).collect();
-        let states = history::sample(&after, wanted);
+        let states = length.states(&after);
         println!("{} states of {} epochs", states.len(), after.len());
         let mut wrong = Vec::new();
         for state in states {
@@ -111,7 +143,7 @@ impl Crashes {
 }
 
 /// What `serve s3` had acknowledged with these options and lost; `None` where the machine cannot tell.
-fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
+fn lost_by_s3(length: Length, options: &[&str]) -> Option<Vec<String>> {
     let start = |dir: &Path| {
         let data = dir.join("data");
         let words = ["--data", data.to_str().unwrap(), "--reserve", "1MiB"];
@@ -125,11 +157,11 @@ fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
         let mut client = server.client();
         client.put("/bucket", "").ok();
         from = crashes.settled(dir);
-        for step in 0..40_u64 {
+        for step in 0..length.steps(40) {
             let key = format!("/bucket/{}", step % 11);
             // Small ones, such as are files of their own, and every seventh is taken away.
-            let length = usize::try_from(1 + step * step * 137 % 300_000).unwrap();
-            let content = (step % 7 != 6).then(|| noise(step, length));
+            let bytes = usize::try_from(1 + step * step * 137 % 300_000).unwrap();
+            let content = (step % 7 != 6).then(|| noise(step, bytes));
             history.begin(&key, content.clone());
             match content {
                 Some(content) => client.put(&key, content).ok(),
@@ -139,7 +171,7 @@ fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
         }
         server.kill();
     })?;
-    Some(crashes.each_state(from, |dir, until| {
+    Some(crashes.each_state(from, length, |dir, until| {
         let mut server = start(dir);
         let mut client = server.client();
         let listed = client.call("GET", "/bucket?list-type=2").ok().fields("Key");
@@ -167,7 +199,7 @@ fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
 }
 
 /// What `serve share` had acknowledged with these options and lost.
-fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
+fn lost_by_share(length: Length, options: &[&str]) -> Option<Vec<String>> {
     let options = [&["--reserve", "1MiB"], options].concat();
     let start = |dir: &Path| share::Server::start(&dir.join("share.db"), &options);
     let crashes = Crashes::new();
@@ -178,7 +210,7 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
         let server = start(dir);
         let owner = server.owner();
         from = crashes.settled(dir);
-        for step in 0..24_u64 {
+        for step in 0..length.steps(24) {
             if let Some(id) = uploads.get(&(step / 2)).filter(|_| step % 6 == 5) {
                 history.begin(id, None);
                 let deleted = owner.call("DELETE", &format!("/api/entry/{id}"));
@@ -186,8 +218,8 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
                 history.acknowledge(id, crashes.written());
                 continue;
             }
-            let length = usize::try_from(1 + step * step * 1337 % 700_000).unwrap();
-            let content = noise(step, length);
+            let bytes = usize::try_from(1 + step * step * 1337 % 700_000).unwrap();
+            let content = noise(step, bytes);
             let id = owner.upload("k", &content).id();
             history.begin(&id, Some(content));
             history.acknowledge(&id, crashes.written());
@@ -195,7 +227,7 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
         }
         server.kill();
     })?;
-    Some(crashes.each_state(from, |dir, until| {
+    Some(crashes.each_state(from, length, |dir, until| {
         let server = start(dir);
         let guest = server.guest();
         let found = history.keys().filter_map(|id| {
@@ -217,7 +249,10 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
 #[ignore = "needs root"]
 fn privileged_what_serve_s3_acknowledged_is_whole_after_a_loss_of_power() {
     if has(&TOOLS) {
-        assert_eq!(lost_by_s3(&[]).unwrap_or_default(), Vec::<String>::new());
+        assert_eq!(
+            lost_by_s3(Length::Long, &[]).unwrap_or_default(),
+            Vec::<String>::new()
+        );
     }
 }
 
@@ -226,7 +261,7 @@ fn privileged_what_serve_s3_acknowledged_is_whole_after_a_loss_of_power() {
 fn privileged_what_serve_share_acknowledged_is_whole_after_a_loss_of_power() {
     if has(&TOOLS) {
         for layout in ["file-per-share", "one-database"] {
-            let lost = lost_by_share(&["--layout", layout]);
+            let lost = lost_by_share(Length::Long, &["--layout", layout]);
             assert_eq!(lost.unwrap_or_default(), Vec::<String>::new(), "{layout}");
         }
     }
@@ -234,9 +269,27 @@ fn privileged_what_serve_share_acknowledged_is_whole_after_a_loss_of_power() {
 
 #[test]
 #[ignore = "needs root"]
+fn privileged_every_state_of_a_short_run_of_serve_s3_has_what_it_acknowledged() {
+    if has(&TOOLS) {
+        let lost = lost_by_s3(Length::Short(8), &[]);
+        assert_eq!(lost.unwrap_or_default(), Vec::<String>::new());
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_every_state_of_a_short_run_of_serve_share_has_what_it_acknowledged() {
+    if has(&TOOLS) {
+        let lost = lost_by_share(Length::Short(1), &["--layout", "one-database"]);
+        assert_eq!(lost.unwrap_or_default(), Vec::<String>::new());
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
 fn privileged_what_was_acknowledged_without_being_kept_is_found_to_be_lost() {
     if has(&TOOLS) {
-        let lost = lost_by_s3(&["--sync", "never"]);
+        let lost = lost_by_s3(Length::Long, &["--sync", "never"]);
         assert!(lost.is_none_or(|lost| !lost.is_empty()));
     }
 }
@@ -244,15 +297,27 @@ fn privileged_what_was_acknowledged_without_being_kept_is_found_to_be_lost() {
 #[test]
 #[ignore = "needs root"]
 fn privileged_files_that_were_synced_on_ext4_are_whole_after_a_loss_of_power() {
-    if !has(&TOOLS) {
-        return;
+    if has(&TOOLS) {
+        assert_eq!(lost_by_ext4(Length::Long), Vec::<String>::new());
     }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_every_state_of_a_short_run_on_ext4_has_the_files_that_were_synced() {
+    if has(&TOOLS) {
+        assert_eq!(lost_by_ext4(Length::Short(2)), Vec::<String>::new());
+    }
+}
+
+/// What was synced on ext4 and is lost; nothing where the machine cannot tell.
+fn lost_by_ext4(length: Length) -> Vec<String> {
     let crashes = Crashes::new();
     let mut history = History::default();
     let mut from = 0;
     let filled = crashes.fill(|dir| {
         from = crashes.settled(dir);
-        for step in 0..30_u64 {
+        for step in 0..length.steps(30) {
             let key = (step % 9).to_string();
             let content = noise(step, usize::try_from(1 + step * 3001).unwrap());
             history.begin(&key, Some(content.clone()));
@@ -265,15 +330,14 @@ fn privileged_files_that_were_synced_on_ext4_are_whole_after_a_loss_of_power() {
         }
     });
     if filled.is_none() {
-        return;
+        return Vec::new();
     }
-    let lost = crashes.each_state(from, |dir, until| {
+    crashes.each_state(from, length, |dir, until| {
         let found = |key: &str| fs::read(dir.join(key)).ok();
         let keys = history.keys();
         keys.filter_map(|key| history.wrong(key, until, found(key).as_deref()))
             .collect()
-    });
-    assert_eq!(lost, Vec::<String>::new());
+    })
 }
 
 #[test]

@@ -58,10 +58,19 @@ impl History {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
     first: u64,
-    last: u64,
+    /// Without torn writes.
+    states: u64,
     drawn: bool,
     torn: u64,
     pub(crate) begin: u64,
+}
+
+/// Every state of the epochs, none of which has more choices than are listed.
+pub(crate) fn every(epochs: &[&Epoch]) -> Vec<u64> {
+    assert!(epochs.iter().all(|epoch| !epoch.drawn), "ask for less");
+    let states = epochs.iter();
+    let states = states.flat_map(|epoch| epoch.first..epoch.first + epoch.states + epoch.torn);
+    states.collect()
 }
 
 /// Reads lines such as `epoch 3: 12 writes; states 0 to 4095 every choice, 3 more with a torn
@@ -72,18 +81,24 @@ pub(crate) fn epochs(listed: &str) -> Vec<Epoch> {
         words.filter_map(|word| word.parse().ok()).collect()
     };
     let lines = listed.lines().filter(|line| line.starts_with("epoch "));
-    // Epochs without states of their own have fewer numbers.
+    let mut next = 0;
     let read = |line: &str| {
-        let [_, _, first, last, torn, begin] = <[u64; 6]>::try_from(numbers(line)).ok()?;
-        Some(Epoch {
+        let (states, torn, begin) = match numbers(line)[..] {
+            [_, _, first, last, torn, begin] => (last + 1 - first, torn, begin),
+            [_, _, torn, begin] => (0, torn, begin),
+            _ => panic!("{line}"),
+        };
+        let first = next;
+        next += states + torn;
+        Epoch {
             first,
-            last,
+            states,
             drawn: line.contains("drawn"),
             torn,
             begin,
-        })
+        }
     };
-    lines.filter_map(read).collect()
+    lines.map(read).collect()
 }
 
 /// Of so many epochs, among them the last, the state in which nothing of it lives, the one in which
@@ -99,15 +114,18 @@ pub(crate) fn sample(epochs: &[&Epoch], wanted: usize) -> Vec<u64> {
     let step = epochs.len().div_ceil(wanted.max(1)).max(1);
     let mut states = Vec::new();
     for epoch in epochs.iter().rev().step_by(step) {
-        // Where choices are drawn, none and all are the first of them.
-        let all = if epoch.drawn {
-            epoch.first + 1
-        } else {
-            epoch.last
-        };
-        states.extend([epoch.first, all.min(epoch.last)]);
-        states.push(epoch.first + below(epoch.last - epoch.first + 1));
-        states.extend((epoch.torn > 0).then(|| epoch.last + 1 + below(epoch.torn)));
+        let torn = epoch.first + epoch.states;
+        if epoch.states > 0 {
+            // Where choices are drawn, none and all are the first of them.
+            let all = if epoch.drawn {
+                epoch.first + 1
+            } else {
+                torn - 1
+            };
+            states.extend([epoch.first, all.min(torn - 1)]);
+            states.push(epoch.first + below(epoch.states));
+        }
+        states.extend((epoch.torn > 0).then(|| torn + below(epoch.torn)));
     }
     states.sort_unstable();
     states.dedup();
