@@ -51,7 +51,26 @@ pub(super) fn memory(
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
     };
     let memory = MemoryBackend::new(size).context("--size")?;
+    if matches.get_flag("huge-pages")
+        && let Ok(setting) = std::fs::read_to_string(HUGE_PAGES)
+        && let Some(notice) = without_huge_pages(&setting)
+    {
+        say(&notice);
+    }
     bounded(matches, memory, others).map(Some)
+}
+
+/// Whether the kernel gives huge pages to memory that processes share, as that of a device is. It
+/// takes the wish for them and says nothing where it gives none.
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
+fn without_huge_pages(setting: &str) -> Option<String> {
+    let (_, chosen) = setting.split_once('[')?;
+    let (chosen, _) = chosen.split_once(']')?;
+    let words = matches!(chosen, "never" | "deny");
+    words.then(|| {
+        format!("notice: --huge-pages: this kernel gives none ({HUGE_PAGES} is {chosen}); `advise` there gives them\n")
+    })
 }
 
 /// Memory as it was asked for: of huge pages where they are wanted, and no more of it than there is.
@@ -118,4 +137,19 @@ pub(super) fn elsewhere(
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
     };
     Ok(Box::new(NullBackend::new(size)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_huge_pages_for_shared_memory_is_told_of() {
+        let told = |setting| without_huge_pages(setting).is_some();
+        assert!(told("always within_size advise [never] deny force\n"));
+        assert!(told("always within_size advise never [deny] force\n"));
+        assert!(!told("always within_size [advise] never deny force\n"));
+        assert!(!told("[always] within_size advise never deny force\n"));
+        assert!(!told(""));
+    }
 }
