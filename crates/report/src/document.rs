@@ -55,6 +55,20 @@ pub(crate) struct Document<'s> {
     pub(crate) sections: Vec<Section<'s>>,
 }
 
+/// The heading of a quantity in a study. What loads count are operations on objects and pages, which
+/// nobody calls I/O; beside runs in one study the word that holds for both stands.
+pub(crate) fn heading(study: &Study, quantity: &Quantity) -> String {
+    if study.rows.iter().any(|row| row.is_load) {
+        return quantity.title().replacen("IOPS", "Ops/s", 1);
+    }
+    quantity.title()
+}
+
+/// What operations a second are called in a sentence.
+fn operations_word(is_of_loads: bool) -> &'static str {
+    if is_of_loads { "ops/s" } else { "IOPS" }
+}
+
 /// What was asked, what came out, and whether it can be believed.
 pub(crate) struct Conclusion {
     pub(crate) question: String,

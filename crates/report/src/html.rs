@@ -100,7 +100,7 @@ fn tools(study: &Study) -> Markup {
                     @for (index, metric) in metrics.iter().enumerate() {
                         label {
                             input type="radio" name="metric" value=(id(metric)) checked[index == compared.unwrap_or(0)];
-                            " " (metric.title())
+                            " " (crate::document::heading(study, metric))
                         }
                     }
                 }

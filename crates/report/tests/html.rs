@@ -522,6 +522,7 @@ fn loads_of_two() -> (Vec<Record>, StudyOptions) {
 #[test]
 fn a_load_shows_its_failures_parts_thresholds_and_knee() {
     let page = page(&loads());
+    assert!(page.contains("<bdi>Ops/s</bdi>") && !page.contains("IOPS"));
     for needed in [
         "<h4>Success</h4>",
         "<bdi>1 of 3001</bdi>",
@@ -558,9 +559,19 @@ fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
         return say(NO_BROWSER);
     };
     let (records, options) = loads_of_two();
+    // One word, which has no place to break, and is longer than a column is wide.
+    let address = |label: &String| match label.as_str() {
+        "server" => "s3://bench@http://127.0.0.1:9001".to_owned(),
+        _ => "s3://bench@http://127.0.0.1:9000".to_owned(),
+    };
+    let of_servers = StudyOptions {
+        labels: options.labels.iter().map(address).collect(),
+        ..StudyOptions::default()
+    };
     for (name, page) in [
         ("load.html", page(&loads())),
         ("loads.html", html(&study(&records, &options))),
+        ("servers.html", html(&study(&records, &of_servers))),
     ] {
         for width in [1280, 390] {
             let (said, console) = in_browser(&browser, name, &page, width, LAYOUT);
@@ -571,8 +582,9 @@ fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
                 said["scroll"].as_u64() <= said["width"].as_u64(),
                 "{name} {width}: {said}"
             );
-            let found = [&said["wide"], &said["clipped"]].map(|list| list.as_array().map(Vec::len));
-            assert_eq!(found, [Some(0), Some(0)], "{name} {width}: {said}");
+            let found = [&said["wide"], &said["clipped"], &said["over"]]
+                .map(|list| list.as_array().map(Vec::len));
+            assert_eq!(found, [Some(0); 3], "{name} {width}: {said}");
         }
     }
 }
@@ -720,7 +732,8 @@ document.querySelectorAll('article').forEach(a => { a.style.contentVisibility = 
 document.querySelectorAll('details').forEach(d => { d.open = true; });
 const wide = [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') && e.getBoundingClientRect().right > innerWidth + 1);
 const clipped = [...document.querySelectorAll('svg.plot text')].filter(t => { const r = t.getBoundingClientRect(), p = t.ownerSVGElement.getBoundingClientRect(); return r.width && (r.left < p.left - 2 || r.right > p.right + 2 || r.bottom > p.bottom + 3); });
-return { width: innerWidth, scroll: document.documentElement.scrollWidth, wide: wide.slice(0, 5).map(e => e.outerHTML.slice(0, 120)), clipped: clipped.slice(0, 5).map(t => t.textContent),
+const over = [...document.querySelectorAll('table :is(th, td)')].filter(c => c.scrollWidth > c.clientWidth + 1);
+return { width: innerWidth, over: over.slice(0, 5).map(c => c.textContent), scroll: document.documentElement.scrollWidth, wide: wide.slice(0, 5).map(e => e.outerHTML.slice(0, 120)), clipped: clipped.slice(0, 5).map(t => t.textContent),
   pwned: window.pwned || 0, loaded_ms: Math.round(loaded) };
 "#;
 

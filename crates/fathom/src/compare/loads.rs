@@ -55,10 +55,18 @@ pub(super) fn sides(
         differing: differing(&tasks),
         names: arms,
         rows: vec![Row {
-            name: "run".into(),
+            name: row_name(&tasks, scenario),
             tasks,
         }],
     })
+}
+
+/// The name that the scenario has in records, which for a file is not the name of the file.
+fn row_name(tasks: &[Task], asked: &str) -> String {
+    match tasks.first() {
+        Some(Task::Load(load)) => load.plan.scenario.name.clone(),
+        Some(Task::Run(_) | Task::Command(_)) | None => asked.to_owned(),
+    }
 }
 
 /// Whether a word is the address of a server; that of an option has its name before it.
@@ -118,6 +126,7 @@ mod tests {
             ))
         };
         let a = load(&[("target", "http://h:1/"), ("duration", "1s")]);
+        assert_eq!(row_name(std::slice::from_ref(&a), "a file"), "fetch");
         let b = load(&[("target", "http://h:2/"), ("duration", "1s")]);
         assert_eq!(
             differing(&[a.clone(), b]),

@@ -271,7 +271,7 @@ fn levels(study: &Study) -> Vec<String> {
             let figures = ["throughput", "iops", "p99"].map(Quantity::named);
             let known = figures
                 .iter()
-                .filter_map(|quantity| level(cell.figure(kind, quantity)?));
+                .filter_map(|quantity| level(row, cell.figure(kind, quantity)?));
             let known: Vec<String> = known.chain(failures(cell, kind)).collect();
             let name = match row.operations.len() {
                 1 => row.name.clone(),
@@ -300,20 +300,20 @@ fn most(shown: &[Shown<'_>], kind: &str) -> Option<String> {
         let of_kind = shown.iter().filter(|(.., of)| *of == kind);
         let figures = of_kind.filter_map(|(row, cell, _)| {
             let figure = cell.figure(kind, quantity)?;
-            Some((figure.point?, &row.name, figure))
+            Some((figure.point?, row, figure))
         });
-        let (_, name, figure) = figures.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(format!("{} ({name})", level(figure)?))
+        let (_, row, figure) = figures.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!("{} ({})", level(row, figure)?, row.name))
     });
     let most: Vec<String> = most.collect();
     (!most.is_empty()).then(|| format!("{kind}: at most {}.", most.join(", ")))
 }
 
 /// `10.1K IOPS ±0.50 %`.
-fn level(figure: &Figure) -> Option<String> {
+fn level(row: &StudyRow, figure: &Figure) -> Option<String> {
     let point = figure.metric.unit().number(figure.point?);
     let text = match figure.metric.is("iops") {
-        true => format!("{point} {}", figure.metric.title()),
+        true => format!("{point} {}", super::operations_word(row.is_load)),
         false if figure.metric.is_of_times() => format!("{} {point}", figure.metric.title()),
         false => point,
     };

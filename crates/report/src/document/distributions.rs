@@ -90,7 +90,7 @@ pub(super) fn differences(study: &Study, index: usize) -> Option<Plot> {
     let lines: Vec<DensityLine> = compared.filter_map(line).collect();
     let label = format!(
         "Changes of {} block by block in {}",
-        study.metric.title(),
+        super::heading(study, &study.metric),
         row.name
     );
     let svg = plot::density(&label, &lines, study.margin)?;

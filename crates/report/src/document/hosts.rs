@@ -51,7 +51,7 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
         id: HOSTS.to_owned(),
         columns: quantities
             .iter()
-            .map(|of| Column::of_quantity(of))
+            .map(|of| Column::of_quantity(study, of))
             .collect(),
         lines: lines.collect(),
         ..Table::new("Hosts", &named)

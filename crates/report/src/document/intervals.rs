@@ -54,7 +54,7 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
     if of > MOST {
         notes.push((None, format!("The first {MOST} of {of} changes.")));
     }
-    let metric = study.metric.title();
+    let metric = super::heading(study, &study.metric);
     let svg = change_plot(
         study,
         &format!("Change of {metric} against the baseline in every row"),
@@ -127,7 +127,7 @@ fn change_plot(study: &Study, label: &str, lines: &[IntervalLine]) -> Option<Str
 /// The intervals of a row: of the changes, and of the levels by metric and kind.
 pub(super) fn of_row(study: &Study, index: usize) -> Vec<Plot> {
     let row = &study.rows[index];
-    let metric = study.metric.title();
+    let metric = super::heading(study, &study.metric);
     let label = format!(
         "Change of {metric} of each arm against the baseline in {} with intervals",
         row.name
@@ -198,7 +198,7 @@ fn levels(study: &Study, index: usize, kind: &str, metric: &Quantity) -> Option<
     let at = baseline.and_then(|cell| cell.figure(kind, metric)?.point);
     let label = format!(
         "{} of each arm in {} with intervals",
-        metric.title(),
+        super::heading(study, metric),
         row.name
     );
     let reference = Reference { at, band: None };
@@ -209,7 +209,7 @@ fn levels(study: &Study, index: usize, kind: &str, metric: &Quantity) -> Option<
         String::new()
     };
     Some(Plot {
-        caption: format!("{}{of}", metric.title()),
+        caption: format!("{}{of}", super::heading(study, metric)),
         row: None,
         quantity: Some(metric.clone()),
         ..framed(study, index, None, svg)

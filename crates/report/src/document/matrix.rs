@@ -49,7 +49,7 @@ pub(super) fn changes(study: &Study) -> Option<Plot> {
         .iter()
         .map(|arm| study.arms[*arm].name.clone())
         .collect();
-    let metric = study.metric.title();
+    let metric = super::heading(study, &study.metric);
     let label = format!("Change of {metric} of each arm against the baseline, row by row");
     Some(Plot {
         caption: format!("{metric} against the baseline"),

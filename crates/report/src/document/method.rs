@@ -3,6 +3,7 @@
 use super::{Block, Section, bounds, intervals};
 use crate::comparison::percent;
 use analyze::Study;
+use record::Quantity;
 use stats::Method;
 use std::collections::BTreeSet;
 
@@ -24,9 +25,11 @@ fn sentences(study: &Study) -> Vec<String> {
         .collect();
     let mut out = vec![
         format!("Measured by {}.", tools.join(", ")),
-        "Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; \
-         a source's own units are converted."
-            .to_owned(),
+        format!(
+            "Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, {} are operations a second; \
+             a source's own units are converted.",
+            super::heading(study, &Quantity::named("iops"))
+        ),
         "n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not \
          independent and are never counted as n."
             .to_owned(),

@@ -167,9 +167,10 @@ fn rates(study: &Study, index: usize) -> Option<Plot> {
         return None;
     }
     let cut = stats::warm_up::frozen_cut(&cuts);
-    let label = format!("{} over time in {}", metric.title(), row.name);
+    let title = super::heading(study, metric);
+    let label = format!("{title} over time in {}", row.name);
     let cut = Some(cut as f64 * 1e9);
-    let svg = plot::series(&label, metric.unit(), &metric.title(), &lines, cut)?;
+    let svg = plot::series(&label, metric.unit(), &title, &lines, cut)?;
     Some(Plot {
         notes,
         ..framed(study, index, None, svg)
@@ -313,7 +314,7 @@ fn drifts(study: &Study, index: usize) -> Option<Plot> {
         })
     };
     let lines: Vec<DriftLine> = cells(study, row).filter_map(line).collect();
-    let (unit, title) = (study.metric.unit(), study.metric.title());
+    let (unit, title) = (study.metric.unit(), super::heading(study, &study.metric));
     let label = format!("{title} block by block in {}", row.name);
     let svg = plot::drift(&label, unit, &title, &lines)?;
     let notes = row.drift.iter().flat_map(drift_lines);

@@ -181,7 +181,7 @@ fn changes(study: &Study) -> Table<'_> {
     let signs: Vec<String> = signs.into_iter().collect();
     out.notes.push(format!(
         "{}: of the baseline the level, of the others the change against it. {}.",
-        study.metric.title(),
+        super::heading(study, &study.metric),
         signs.join(", ")
     ));
     out
@@ -268,8 +268,9 @@ fn table<'s>(study: &'s Study, labels: &[&str], lines: Vec<Measured<'s>>) -> Tab
             } else {
                 Breadth::Browser
             },
-            bounds: (metric == measure).then(|| format!("{heading} ({})", metric.title())),
-            ..Column::of_quantity(&metric)
+            bounds: (metric == measure)
+                .then(|| format!("{heading} ({})", super::heading(study, &metric))),
+            ..Column::of_quantity(study, &metric)
         });
     }
     let quantities: Vec<Quantity> = out

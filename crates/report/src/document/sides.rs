@@ -209,7 +209,7 @@ pub(super) fn scenario<'s>(study: &'s Study, row: &'s StudyRow) -> Table<'s> {
     for kind in kinds.filter(|kind| !is_aside(kind) || *kind == REQUESTS) {
         for metric in &METRICS.map(Quantity::named) {
             let apart = |base, arm| other_sizes(row, kind, metric, base, arm);
-            let labels = texts(&[kind, &metric.title()]);
+            let labels = texts(&[kind, &super::heading(study, metric)]);
             sides.push(labels, row, &figures(row, kind, metric), apart);
         }
         let of = if kind == REQUESTS { ALL } else { kind };

@@ -159,10 +159,10 @@ impl Column {
         }
     }
 
-    pub(super) fn of_quantity(quantity: &Quantity) -> Self {
+    pub(super) fn of_quantity(study: &Study, quantity: &Quantity) -> Self {
         Self {
             quantity: Some(quantity.clone()),
-            ..Self::of(quantity.title())
+            ..Self::of(super::heading(study, quantity))
         }
     }
 }

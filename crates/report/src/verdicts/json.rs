@@ -154,12 +154,14 @@ pub(crate) fn verdict_fields(
         .collect()
 }
 
-/// The change of the arm against the baseline.
+/// The change of the arm against the baseline, as a percentage and as a factor: sentences say the
+/// factor where the percentage would be one of hundreds.
 fn estimate(effect: &Estimate) -> Value {
     let percent = |log: f64| 100.0 * log.exp_m1();
     json!({
         "percent": percent(effect.point), "low_percent": percent(effect.low), "high_percent": percent(effect.high),
-        "ratio": effect.point.exp(), "level": effect.level, "n": effect.n, "method": method(effect.method),
+        "ratio": effect.point.exp(), "low_ratio": effect.low.exp(), "high_ratio": effect.high.exp(),
+        "level": effect.level, "n": effect.n, "method": method(effect.method),
     })
 }
 
@@ -217,6 +219,13 @@ mod tests {
             "{slower}"
         );
         assert_eq!(slower["estimate"]["method"], "hodges-lehmann");
+        for end in ["", "low_", "high_"] {
+            let of = |unit: &str| slower["estimate"][format!("{end}{unit}")].as_f64().unwrap();
+            assert!(
+                (100.0 * (of("ratio") - 1.0) - of("percent")).abs() < 1e-9,
+                "{slower}"
+            );
+        }
         assert!(
             value["verdicts"][2]["would_have_seen_percent"]
                 .as_f64()
