@@ -2,10 +2,11 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
+use workload::settings;
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 52] = [
+const WORDS: [(&str, &str, &str); 70] = [
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -94,6 +95,19 @@ const WORDS: [(&str, &str, &str); 52] = [
         "--duration",
         "the time for everything is --budget",
     ),
+    ("profile", "--ioengine", "fio's --ioengine is --engine"),
+    (
+        "profile",
+        "--filename",
+        "the target stands alone: fathom profile /path/of/file",
+    ),
+    (
+        "profile",
+        "--directory",
+        "the target stands alone: fathom profile /path/of/directory",
+    ),
+    ("profile", "-w", ROWS_ARE_GIVEN),
+    ("profile", "-r", ROWS_ARE_GIVEN),
     (
         "profile",
         "--output",
@@ -130,6 +144,43 @@ const WORDS: [(&str, &str, &str); 52] = [
     ("load", "-H", "curl's -H is --header 'NAME: VALUE'"),
     ("load", "-c", "wrk's -c is --users"),
     ("load", "-u", "--users"),
+    ("load", "--connections", "wrk's --connections is --users"),
+    ("load", "--runtime", "--duration"),
+    ("load", "--time", "--duration"),
+    ("load", "-n", "hey's -n is --iterations"),
+    ("load", "--rps", "--rate"),
+    ("load", "--requests", "--iterations"),
+    (
+        "load",
+        "-w",
+        "elbencho's -w is a scenario: fathom load put --target s3://BUCKET@http://HOST:PORT",
+    ),
+    (
+        "load",
+        "-r",
+        "elbencho's -r is a scenario: fathom load get --target s3://BUCKET@http://HOST:PORT",
+    ),
+    (
+        "compare",
+        "--runtime",
+        "the time of a slot is --slot, that of everything --budget",
+    ),
+    (
+        "compare",
+        "--duration",
+        "the time of a slot is --slot, that of everything --budget",
+    ),
+    ("report", "--html", "-o FILE.html"),
+    (
+        "report",
+        "--format",
+        "the ending says it: --output FILE.html, .md, .csv or .json",
+    ),
+    (
+        "export",
+        "--format",
+        "the ending says it: --output FILE.csv or .jsonl",
+    ),
     (
         "load",
         "-o",
@@ -152,26 +203,37 @@ const WORDS: [(&str, &str, &str); 52] = [
     ("serve share", "--port", "--listen ADDR:PORT"),
 ];
 
-/// Verbs of other tools.
-const VERBS: [(&str, &str); 8] = [
-    ("version", "fathom --version"),
-    ("bench", "fathom profile PATH, or fathom run TARGET"),
-    ("benchmark", "fathom profile PATH, or fathom run TARGET"),
+/// Of the profile.
+const ROWS_ARE_GIVEN: &str =
+    "every row is given; those of your own stand in --rows FILE.toml, one workload is fathom run";
+
+/// Verbs of other tools, by ours below which they are typed.
+const VERBS: [(&str, &str, &str); 13] = [
+    ("", "version", "fathom --version"),
+    ("", "bench", "fathom profile PATH, or fathom run TARGET"),
+    ("", "benchmark", "fathom profile PATH, or fathom run TARGET"),
+    ("serve", "minio", "fathom serve s3"),
+    ("serve", "nbd", "fathom serve block"),
+    ("serve", "ublk", "fathom serve block --front ublk"),
+    ("serve", "http", "fathom serve share"),
+    ("lab", "start", "fathom lab run PLAN.toml"),
     (
+        "",
         "fio",
         "fathom run -- FIO OPTIONS, or fathom run --fio JOBFILE",
     ),
-    ("analyze", "fathom audit RECORDS"),
-    ("cmp", "fathom compare BASE CANDIDATE"),
-    ("diff", "fathom compare BASE CANDIDATE"),
-    ("server", "fathom serve s3, share or block"),
+    ("", "analyze", "fathom audit RECORDS"),
+    ("", "cmp", "fathom compare BASE CANDIDATE"),
+    ("", "diff", "fathom compare BASE CANDIDATE"),
+    ("", "server", "fathom serve s3, share or block"),
 ];
 
 /// What was typed behind the program's name, as far as it says which options there are.
 pub(crate) fn typed(args: &[std::ffi::OsString]) -> Option<String> {
     let mut words = args.iter().skip(1).map(|word| word.to_str());
     let verb = words.next()??;
-    let below = words.next().flatten().filter(|_| verb == "serve");
+    let has_verbs = ["serve", "lab"].contains(&verb);
+    let below = words.next().flatten().filter(|_| has_verbs);
     Some(below.map_or_else(|| verb.to_owned(), |below| format!("{verb} {below}")))
 }
 
@@ -187,13 +249,18 @@ pub(crate) fn answered(mut error: clap::Error, verb: Option<&str>, verbs: &[&str
     };
     let told = if let Some(word) = text(&error, ContextKind::InvalidArg) {
         let name = word.split([' ', '=']).next().unwrap_or_default();
-        ours(verb.unwrap_or_default(), name).map(str::to_owned)
+        ours(verb.unwrap_or_default(), name)
     } else if let Some(word) = text(&error, ContextKind::InvalidSubcommand) {
-        let known = VERBS.iter().find(|(foreign, _)| *foreign == word);
-        known.map(|(_, ours)| (*ours).to_owned()).or_else(|| {
-            let near = units::nearest(&word, verbs.iter().copied())?;
-            Some(format!("fathom {near}"))
-        })
+        let parent = verb
+            .and_then(|verb| verb.split_once(' '))
+            .map_or("", |(parent, _)| parent);
+        let known = VERBS
+            .iter()
+            .find(|(below, foreign, _)| *below == parent && *foreign == word);
+        let near = || units::nearest(&word, verbs.iter().copied().filter(|_| parent.is_empty()));
+        known
+            .map(|(.., ours)| (*ours).to_owned())
+            .or_else(|| Some(format!("fathom {}", near()?)))
     } else {
         None
     };
@@ -208,11 +275,27 @@ pub(crate) fn answered(mut error: clap::Error, verb: Option<&str>, verbs: &[&str
     error
 }
 
-fn ours(verb: &str, word: &str) -> Option<&'static str> {
-    let known = WORDS
-        .iter()
-        .find(|(of, foreign, _)| *of == verb && *foreign == word);
-    known.map(|(_, _, ours)| *ours)
+fn ours(verb: &str, word: &str) -> Option<String> {
+    let known = |verb: &str| {
+        let found = WORDS
+            .iter()
+            .find(|(of, foreign, _)| *of == verb && *foreign == word);
+        found.map(|(_, _, ours)| (*ours).to_owned())
+    };
+    known(verb).or_else(|| {
+        let key = word.strip_prefix("--");
+        let setting = key.and_then(settings::find).map(|of| of.key);
+        match (verb, setting, known("run")) {
+            ("compare", Some(key), _) => Some(format!(
+                "of all sides --set {key}=VALUE, of one alone {key}=VALUE in its place"
+            )),
+            ("compare", None, Some(of_run)) => Some(format!(
+                "{of_run}; options of a workload are given here as --set KEY=VALUE"
+            )),
+            ("profile", Some(_), _) | ("profile", _, Some(_)) => Some(ROWS_ARE_GIVEN.to_owned()),
+            _ => None,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -255,9 +338,32 @@ mod tests {
                 assert!(help.contains(option), "{verb} {foreign}: {option}");
             }
         }
-        for (foreign, ours) in VERBS {
-            assert!(said(&[foreign]).contains(ours), "{foreign}");
+        for (parent, foreign, ours) in VERBS {
+            let path = [parent, foreign]
+                .into_iter()
+                .filter(|word| !word.is_empty());
+            let text = said(&path.collect::<Vec<_>>());
+            assert!(text.contains(&format!("tip: {ours}")), "{foreign}: {text}");
         }
+    }
+
+    #[test]
+    fn an_option_of_run_is_answered_where_it_is_typed_with_another_verb() {
+        for (args, ours) in [
+            (
+                &["compare", "a", "b", "--run", "--direct"][..],
+                "tip: of all sides --set direct=VALUE",
+            ),
+            (
+                &["compare", "a", "b", "--bs", "4k"],
+                "tip: fio's --bs is --block-size (-b); options of a workload are given here as --set KEY=VALUE",
+            ),
+            (&["profile", ".", "--iodepth", "4"], ROWS_ARE_GIVEN),
+            (&["profile", ".", "--direct"], ROWS_ARE_GIVEN),
+        ] {
+            assert!(said(args).contains(ours), "{args:?}: {}", said(args));
+        }
+        assert!(!said(&["compare", "a", "b", "--zzzz"]).contains("--set"));
     }
 
     #[test]

@@ -36,6 +36,10 @@ fn values(path: &str, arg: &Arg) -> Vec<String> {
             .map(|(name, _)| name.to_owned())
             .collect(),
         (_, "metric") => metrics(),
+        ("compare", "factor") => settings::SETTINGS.iter().map(|of| of.key.into()).collect(),
+        ("serve s3", "sync") => ["always", "interval=100ms", "never"]
+            .map(str::to_owned)
+            .into(),
         ("profile", "engine") => {
             let of_files = |engine: &&EngineName| engine.target() == EngineTarget::Files;
             words(

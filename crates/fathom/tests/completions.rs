@@ -42,7 +42,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Words before the one that is completed, how that begins, what must be offered and what not.
-const CALLS: [(&str, &str, &[&str], &[&str]); 7] = [
+const CALLS: [(&str, &str, &[&str], &[&str]); 9] = [
     ("fathom run --engine", "io", &["io_uring"], &["sync"]),
     (
         "fathom run --distribution",
@@ -63,6 +63,13 @@ const CALLS: [(&str, &str, &[&str], &[&str]); 7] = [
         &["p99", "p99.9"],
         &["p50"],
     ),
+    (
+        "fathom compare a b --factor",
+        "queue",
+        &["queue-depth"],
+        &["engine"],
+    ),
+    ("fathom serve s3 --sync", "a", &["always"], &["never"]),
     ("fathom compare a b --load", "mi", &["mixed"], &["get"]),
     ("fathom completions", "z", &["zsh"], &["bash"]),
 ];
