@@ -35,7 +35,7 @@ pub use compare::{
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
 pub use io500::{Io500Line, Io500Result, Io500Score};
-pub use levels::{LevelLine, LevelsSoFar};
+pub use levels::{LevelLine, LevelsSoFar, TriedRows};
 pub use slow_hosts::{SlowHost, slow_hosts};
 pub use study::{
     ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,

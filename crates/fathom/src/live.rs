@@ -254,14 +254,16 @@ impl Watch for Live {
                 let partial = || view.as_ref().and_then(LiveView::record);
                 board.interval(now, partial);
             }
-            Event::Preparing { .. } | Event::Rehearsing { .. } => board.interval(now, || None),
+            Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Rehearsed { .. } => {
+                board.interval(now, || None);
+            }
         }
     }
 
     fn every_ns(&self) -> Option<u64> {
         let told = self.told();
         let is_told = told.screen.is_terminal() || told.board.is_some();
-        let wants = matches!(told.view, Some(LiveView::Work(_)));
+        let wants = told.view.as_ref().is_some_and(LiveView::wants_intervals);
         (is_told && wants).then_some(told.every.0)
     }
 }

@@ -158,7 +158,7 @@ fn concluded(
         results,
         notes,
     } = wanted;
-    live.begin_plain(LiveView::Profile(ProfileView::new()));
+    live.begin_plain(LiveView::Profile(Box::new(ProfileView::new())));
     let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
         results.keep(line)?;
         live.keep(line);

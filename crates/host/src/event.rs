@@ -1,12 +1,17 @@
 //! What is told while something is measured.
 
-use record::{Interval, SlotPlace};
+use record::{Interval, Record, SlotPlace};
 
 /// What progress, live metrics and pages are told.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// So many bytes of what the measured time needs are there.
-    Preparing { done: u64, to_do: u64 },
+    Preparing {
+        done: u64,
+        to_do: u64,
+        /// At which they are written at this moment; `None` where nobody took the time.
+        bytes_per_second: Option<f64>,
+    },
     /// What was done since the last such event, by one of several works that run together.
     Interval {
         /// From 0, in the order in which they were asked for.
@@ -19,6 +24,8 @@ pub enum Event<'a> {
         number: usize,
         of: usize,
     },
+    /// What a row gave when it was tried. It counts for nothing.
+    Rehearsed { row: &'a str, record: &'a Record },
     /// A slot of an experiment is about to begin.
     Slot(SlotPlace<'a>),
 }

@@ -136,7 +136,11 @@ impl Setup {
         let each = bytes / to_do.max(1);
         let done = self.bulk.each(Call::Put, objects, &stopped, &mut |done| {
             let done = done.saturating_mul(each);
-            watch.on(&Event::Preparing { done, to_do: bytes });
+            watch.on(&Event::Preparing {
+                done,
+                to_do: bytes,
+                bytes_per_second: None,
+            });
         });
         self.measured.merge(&done.measured);
         let seeds = Arc::get_mut(&mut self.seeds);

@@ -68,6 +68,16 @@ impl LiveState {
         }
     }
 
+    /// The same above the table of another state.
+    #[must_use]
+    pub fn above(self, table_of: Self) -> Self {
+        Self {
+            table: table_of.table,
+            note: table_of.note,
+            ..self
+        }
+    }
+
     /// At most so many lines of at most so many columns.
     #[must_use]
     pub fn text(&self, columns: usize, lines: usize) -> String {

@@ -136,7 +136,13 @@ fn conduct_own(
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
     let among = Among::of(context, fresh_run);
-    let mut tell = |done, to_do| part.tell(&Event::Preparing { done, to_do });
+    let mut tell = |done, to_do| {
+        part.tell(&Event::Preparing {
+            done,
+            to_do,
+            bytes_per_second: None,
+        });
+    };
     let mut prepared = prepare_among(&among, &resolved, &|| clock.now(), &mut tell)?;
     let shared = Shared::new(&resolved, &prepared, context.shared_peers())?;
     let run = Run {

@@ -15,6 +15,8 @@ const BLOCK: u64 = 1 << 20;
 const FIRST_BYTES: u64 = 64 << 20;
 /// A fill that is this much slower than the first bytes promised ends early.
 const PATIENCE: u64 = 2;
+/// A profile has nothing else to show before its first row is tried.
+const TOLD_EVERY_NS: u64 = 250_000_000;
 
 /// What is to be written.
 pub(super) struct FillOrder {
@@ -50,6 +52,7 @@ pub(super) fn fill(
         seen: 0,
         to_do: order.bytes,
     };
+    progress.tell(None);
     let first = part(order, 0, first_end, None, context, &mut progress)?;
     let rate = first.bytes_per_second().unwrap_or(f64::INFINITY);
     let end = order.within_ns.map_or(order.bytes, |ns| {
@@ -176,22 +179,34 @@ struct FillWatch<'a> {
     to_do: u64,
 }
 
+impl FillWatch<'_> {
+    fn tell(&mut self, bytes_per_second: Option<f64>) {
+        self.watch.on(&Event::Preparing {
+            done: self.seen.min(self.to_do),
+            to_do: self.to_do,
+            bytes_per_second,
+        });
+    }
+}
+
 impl Watch for FillWatch<'_> {
     fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::Interval { interval, .. } => {
-                self.seen += interval.operations.bytes();
-                self.watch.on(&Event::Preparing {
-                    done: self.seen.min(self.to_do),
-                    to_do: self.to_do,
-                });
+                let bytes = interval.operations.bytes();
+                let ns = interval.end_ns.saturating_sub(interval.start_ns);
+                self.seen += bytes;
+                self.tell(Some(u64_to_f64(bytes) * 1e9 / u64_to_f64(ns.max(1))));
             }
-            Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Slot(_) => {}
+            Event::Preparing { .. }
+            | Event::Rehearsing { .. }
+            | Event::Rehearsed { .. }
+            | Event::Slot(_) => {}
         }
     }
 
     fn every_ns(&self) -> Option<u64> {
-        self.watch.every_ns()
+        self.watch.every_ns().map(|ns| ns.min(TOLD_EVERY_NS))
     }
 }
 
@@ -221,6 +236,39 @@ mod tests {
                 }
             })
             .collect()
+    }
+
+    #[test]
+    fn a_fill_tells_what_is_written_and_how_fast_at_this_moment() {
+        struct Told(Vec<(u64, Option<f64>)>);
+        impl Watch for Told {
+            fn on(&mut self, event: &Event<'_>) {
+                if let Event::Preparing {
+                    done,
+                    bytes_per_second,
+                    ..
+                } = event
+                {
+                    self.0.push((*done, *bytes_per_second));
+                }
+            }
+            fn every_ns(&self) -> Option<u64> {
+                Some(1_000_000_000)
+            }
+        }
+        let mut told = Told(Vec::new());
+        let mut watch = FillWatch {
+            watch: &mut told,
+            done: 0,
+            seen: 0,
+            to_do: 150,
+        };
+        watch.tell(None);
+        for interval in &series(&[100, 40]) {
+            watch.on(&Event::Interval { part: 0, interval });
+        }
+        assert_eq!(watch.every_ns(), Some(TOLD_EVERY_NS));
+        assert_eq!(told.0, [(0, None), (100, Some(1e9)), (140, Some(4e8))]);
     }
 
     #[test]

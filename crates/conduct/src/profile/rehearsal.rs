@@ -44,7 +44,7 @@ pub(super) fn rehearse(
                 name: row.name.clone(),
                 workload: workload.clone(),
             };
-            costs.push(cost(&phase, generator, context)?);
+            costs.push(cost(&phase, generator, context, watch)?);
         }
         match costs.into_iter().collect::<Result<Vec<u64>, String>>() {
             Ok(of_row) => {
@@ -63,6 +63,7 @@ fn cost(
     row: &Phase,
     generator: &mut dyn Generator,
     context: &Context,
+    watch: &mut dyn Watch,
 ) -> Result<Result<u64, String>, ProfileError> {
     let mut moment = row.clone();
     let own_ns = shorten(&mut moment.workload);
@@ -114,6 +115,10 @@ fn cost(
             row.name
         )));
     }
+    watch.on(&Event::Rehearsed {
+        row: &row.name,
+        record: &record,
+    });
     if lab::wrote(&record) {
         let task = Task::from(row.workload.clone());
         let _the_first_slot_would_tell = drain::settle(&task, context, SETTLE_NS, 0);

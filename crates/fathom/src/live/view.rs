@@ -1,12 +1,12 @@
 //! What is known of the thing that is measured, as far as it is shown.
 
-use analyze::{ArmsComparison, LevelsSoFar, Standing};
+use analyze::{ArmsComparison, LevelsSoFar, Standing, TriedRows};
 use host::{Context, Event};
 use object::{Arrivals, LoadPlan};
 use record::{Interval, PlanFacts, Quantity, Record, SlotPlace};
 use report::{ExperimentNow, LiveState, Looked, ProfileNow, WorkNow};
 use std::cell::Cell;
-use units::Bytes;
+use units::{ByteRate, Bytes};
 use workload::{Phase, Stage};
 
 /// Passes that are shorter share a line of a log, unless there is a verdict to tell.
@@ -15,7 +15,7 @@ const SOON_NS: u64 = 1_000_000_000;
 /// What is measured.
 pub(crate) enum LiveView {
     Experiment(Box<ExperimentView>),
-    Profile(ProfileView),
+    Profile(Box<ProfileView>),
     Work(Box<WorkView>),
 }
 
@@ -32,6 +32,8 @@ pub(crate) struct ExperimentView {
 
 /// A profile of one arm.
 pub(crate) struct ProfileView {
+    /// What every row gave when it was tried, until the row has been measured.
+    tried_rows: TriedRows,
     levels: LevelsSoFar,
     place: Option<RunningSlot>,
 }
@@ -81,13 +83,30 @@ impl LiveView {
     /// What is shown after an event; `None` where it changes nothing.
     pub(super) fn on(&mut self, event: &Event<'_>) -> Option<LiveState> {
         match event {
-            Event::Preparing { done, to_do } => {
-                let text = format!("preparing: {} of {} written", Bytes(*done), Bytes(*to_do));
+            Event::Preparing {
+                done,
+                to_do,
+                bytes_per_second,
+            } => {
+                let rate = bytes_per_second.map(|rate| format!(", {}", ByteRate(rate)));
+                let rate = rate.unwrap_or_default();
+                let (done_text, all) = (Bytes(*done), Bytes(*to_do));
+                let text = format!("preparing: {done_text} of {all} written{rate}");
                 return Some(LiveState::done(text, *done, *to_do));
             }
             Event::Rehearsing { row, number, of } => {
                 let text = format!("trying every row once, {number} of {of}: {row}");
-                return Some(LiveState::done(text, *number as u64, *of as u64));
+                let now = LiveState::done(text, *number as u64, *of as u64);
+                return Some(match self {
+                    Self::Profile(view) => view.tried(now),
+                    Self::Experiment(_) | Self::Work(_) => now,
+                });
+            }
+            Event::Rehearsed { row, record } => {
+                if let Self::Profile(view) = self {
+                    view.tried_rows.add(row, record);
+                }
+                return None;
             }
             Event::Slot(place) => match self {
                 Self::Experiment(view) => view.place = Some(RunningSlot::of(place)),
@@ -138,6 +157,16 @@ impl LiveView {
             Self::Work(view) => return LiveState::waiting(format!("{}: measured", view.name)),
         }
         self.now()
+    }
+
+    /// Whether it is shown what is done while it is done. In the slots of a profile or an experiment
+    /// nothing is told before the slot has ended; what comes before them has no measured time.
+    pub(super) fn wants_intervals(&self) -> bool {
+        match self {
+            Self::Work(_) => true,
+            Self::Profile(view) => view.place.is_none(),
+            Self::Experiment(view) => view.place.is_none(),
+        }
     }
 
     /// A line for a log where a pass has ended since the last.
@@ -202,14 +231,21 @@ impl ExperimentView {
 impl ProfileView {
     pub(crate) fn new() -> Self {
         Self {
+            tried_rows: TriedRows::default(),
             levels: LevelsSoFar::default(),
             place: None,
         }
     }
 
+    /// The state of the rehearsal with what it gave so far.
+    fn tried(&self, now: LiveState) -> LiveState {
+        now.above(self.shown(|of| of.now()))
+    }
+
     fn shown<T>(&self, show: impl Fn(&ProfileNow<'_>) -> T) -> T {
         let place = self.place.as_ref().map(RunningSlot::shown);
         show(&ProfileNow {
+            tried_rows: &self.tried_rows,
             levels: &self.levels,
             place: place.as_ref(),
         })

@@ -1,7 +1,7 @@
 //! A profile that is under way: its table fills in while it runs.
 
 use super::{LiveState, NowTable, about};
-use analyze::LevelsSoFar;
+use analyze::{LevelLine, LevelsSoFar, TriedRows};
 use record::{Quantity, SlotPlace};
 use stats::Estimate;
 
@@ -11,6 +11,7 @@ const ENOUGH_SLOTS: u32 = 12;
 /// What is known of a profile while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileNow<'a> {
+    pub tried_rows: &'a TriedRows,
     pub levels: &'a LevelsSoFar,
     /// The slot that runs.
     pub place: Option<&'a SlotPlace<'a>>,
@@ -41,30 +42,62 @@ impl ProfileNow<'_> {
                 .place
                 .map(|place| f64::from(place.slot) / f64::from(place.planned_slots.max(1))),
             left_out: Vec::new(),
+            note: self.note(),
             table: self.table(),
-            note: "Levels so far; an interval of 95 % stands from the sixth pass on.".into(),
             picture: None,
         }
     }
 
-    fn table(&self) -> NowTable {
-        let lines = self.levels.lines();
-        let running = self.place.map(|place| place.row);
-        let row = |index: usize| self.levels.rows().get(index).map_or("", String::as_str);
-        let current = lines.iter().position(|line| Some(row(line.row)) == running);
-        let shown = |line: &analyze::LevelLine| {
-            let mut cells = vec![row(line.row).to_owned(), line.kind.clone()];
-            for (name, level) in LevelsSoFar::SHOWN.iter().zip(&line.levels) {
-                cells.push(
-                    level
-                        .as_ref()
-                        .map_or_else(String::new, |level| text(name, level)),
-                );
-            }
-            let n = line.levels.iter().flatten().map(|level| level.n).max();
-            cells.push(n.map_or_else(String::new, |n| n.to_string()));
-            cells
+    /// How the table is read.
+    fn note(&self) -> String {
+        let is_any_tried = self.lines().iter().any(|line| line.is_tried);
+        let tried = if is_any_tried {
+            "~ was tried for a moment and counts for nothing. "
+        } else {
+            ""
         };
+        format!("{tried}Levels so far; an interval of 95 % stands from the sixth pass on.")
+    }
+
+    /// The lines of all rows that are known; of a row that has no level yet what it gave when it was
+    /// tried.
+    fn lines(&self) -> Vec<Line<'_>> {
+        if self.levels.rows().is_empty() {
+            let rows = self.tried_rows.rows().iter();
+            return rows.flat_map(|row| self.tried(row)).collect();
+        }
+        let levels = self.levels.lines().into_iter();
+        let of_row = |level: LevelLine| {
+            let row = self.levels.rows()[level.row].as_str();
+            if level.kind.is_empty() {
+                return self.tried(row);
+            }
+            vec![Line {
+                row,
+                level,
+                is_tried: false,
+            }]
+        };
+        levels.flat_map(of_row).collect()
+    }
+
+    fn tried<'s>(&self, row: &'s str) -> Vec<Line<'s>> {
+        let line = |level: LevelLine| Line {
+            row,
+            is_tried: !level.kind.is_empty(),
+            level,
+        };
+        let mut levels = self.tried_rows.lines_of(row);
+        if levels.is_empty() {
+            levels.push(LevelLine::default());
+        }
+        levels.into_iter().map(line).collect()
+    }
+
+    fn table(&self) -> NowTable {
+        let lines = self.lines();
+        let running = self.place.map(|place| place.row);
+        let current = lines.iter().position(|line| Some(line.row) == running);
         let head = |text: &str, priority| (text.to_owned(), priority);
         NowTable {
             heads: vec![
@@ -75,9 +108,31 @@ impl ProfileNow<'_> {
                 head("p99", 6),
                 head("n", 2),
             ],
-            lines: lines.iter().map(shown).collect(),
+            lines: lines.iter().map(Line::cells).collect(),
             current,
         }
+    }
+}
+
+/// A line of the table.
+struct Line<'a> {
+    row: &'a str,
+    level: LevelLine,
+    is_tried: bool,
+}
+
+impl Line<'_> {
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.row.to_owned(), self.level.kind.clone()];
+        let sign = if self.is_tried { "~" } else { "" };
+        for (name, level) in LevelsSoFar::SHOWN.iter().zip(&self.level.levels) {
+            let level = level.as_ref();
+            cells.push(level.map_or_else(String::new, |of| format!("{sign}{}", text(name, of))));
+        }
+        let n = self.level.levels.iter().flatten().map(|level| level.n);
+        let n = n.max().map(|n| if self.is_tried { 0 } else { n });
+        cells.push(n.map_or_else(String::new, |n| n.to_string()));
+        cells
     }
 }
 
@@ -151,17 +206,53 @@ mod tests {
             ..Record::default()
         });
         let place = place(24, 40_000_000_000);
+        let tried_rows = tried();
         let now = ProfileNow {
+            tried_rows: &tried_rows,
             levels: &levels,
             place: Some(&place),
         };
         insta::assert_snapshot!(now.now().text(80, 24), @r#"
         ████░░░░░░░░░░░░░░░░░░░░ pass 2 of 6: SEQ1M read
         3 min 20 s left
-        Row            Operation   Bandwidth   IOPS  p99  n
-        SEQ1M read          read  2.44 GiB/s  2.50K       1
-        RND4K Q1 read
-        Levels so far; an interval of 95 % stands from the sixth pass on.
+        Row            Operation    Bandwidth    IOPS  p99  n
+        SEQ1M read          read   2.44 GiB/s   2.50K       1
+        RND4K Q1 read       read  ~19.5 MiB/s  ~5.00K       0
+        ~ was tried for a moment and counts for nothing. Levels so far; an interval of
+        95 % stands from the sixth pass on.
         "#);
+        let before = ProfileNow {
+            tried_rows: &tried_rows,
+            levels: &LevelsSoFar::default(),
+            place: None,
+        };
+        let state = LiveState::done("trying every row once, 2 of 2: RND4K Q1 read".into(), 2, 2);
+        insta::assert_snapshot!(state.above(before.now()).text(80, 24), @r#"
+        ████████████████████████ trying every row once, 2 of 2: RND4K Q1 read
+        Row            Operation    Bandwidth    IOPS  p99  n
+        SEQ1M read          read  ~1.76 MiB/s    ~450       0
+        RND4K Q1 read       read  ~19.5 MiB/s  ~5.00K       0
+        ~ was tried for a moment and counts for nothing. Levels so far; an interval of
+        95 % stands from the sixth pass on.
+        "#);
+    }
+
+    /// Of two rows, of which the first has been measured since.
+    fn tried() -> TriedRows {
+        let mut tried = TriedRows::default();
+        for (row, count) in [("SEQ1M read", 9), ("RND4K Q1 read", 100)] {
+            let mut record = Record {
+                elapsed_ns: 20_000_000,
+                ..Record::default()
+            };
+            let read = Operations {
+                count,
+                bytes: count << 12,
+                ..Operations::default()
+            };
+            record.operations.insert("read", read);
+            tried.add(row, &record);
+        }
+        tried
     }
 }
