@@ -24,8 +24,8 @@ impl SlowHost {
     }
 }
 
-/// Hosts whose rate is below 80 % of the median of all: none where there is one host, and none
-/// where a schedule says what each does.
+/// Hosts whose rate is below 80 % of the median of all: none where there is one host, none where a
+/// schedule says what each does, and none that never began.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.generators();
@@ -34,17 +34,21 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     if hosts.len() < 2 || Effective::of(record).is_limited() {
         return Vec::new();
     }
-    let rates = hosts.iter().map(|(_, own)| own.operations_per_second());
-    let rates: Vec<f64> = rates.map(Option::unwrap_or_default).collect();
-    let mut sorted = rates.clone();
+    let rate = |own: &Record| own.operations_per_second().unwrap_or_default();
+    let begun = hosts.iter().enumerate();
+    let begun = begun.filter(|(_, (_, own))| own.has_begun());
+    let rates: Vec<_> = begun
+        .map(|(at, (host, own))| (at, host, rate(own)))
+        .collect();
+    let mut sorted: Vec<f64> = rates.iter().map(|(_, _, rate)| *rate).collect();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
     // Of two hosts the faster one is what the other could have done.
-    let median = sorted[middle];
-    let slow = hosts.iter().zip(&rates).enumerate();
-    let slow = slow.filter(|(_, (_, rate))| **rate < SLOW * median);
-    slow.map(|(number, ((host, _), rate))| SlowHost {
-        number,
+    let Some(median) = sorted.get(sorted.len() / 2) else {
+        return Vec::new();
+    };
+    let slow = rates.iter().filter(|(_, _, rate)| *rate < SLOW * median);
+    slow.map(|(number, host, rate)| SlowHost {
+        number: *number,
         name: host.called().into_owned(),
         share: rate / median,
     })
@@ -57,6 +61,11 @@ mod tests {
     use record::Operations;
 
     fn group(counts: &[u64]) -> Record {
+        changed(counts, 0, |_| ())
+    }
+
+    /// Hosts that did so many operations in a second, one of them changed.
+    fn changed(counts: &[u64], number: u32, change: fn(&mut Record)) -> Record {
         let parts = counts.iter().zip(0_u32..).map(|(count, rank)| {
             let mut part = Record {
                 id: rank.to_string(),
@@ -71,6 +80,9 @@ mod tests {
             let host = part.generator_mut();
             host.environment.system.hostname = Some(format!("node{rank}"));
             host.rank = Some(rank);
+            if rank == number {
+                change(&mut part);
+            }
             part
         });
         Record::merge_all(parts).unwrap()
@@ -94,6 +106,8 @@ mod tests {
         assert!(slow_hosts(&group(&[1000, 900, 801])).is_empty());
         assert!(slow_hosts(&group(&[1000])).is_empty());
         assert!(slow_hosts(&group(&[0, 0])).is_empty());
+        let never_began = |part: &mut Record| (part.elapsed_ns, part.operations) = <_>::default();
+        assert!(slow_hosts(&changed(&[1000, 0, 990], 1, never_began)).is_empty());
         let mut paced = group(&[1000, 500]);
         paced.effective.insert("rate-iops".into(), "1500".into());
         assert!(slow_hosts(&paced).is_empty());

@@ -586,11 +586,17 @@ fn the_rows_of_a_profile_are_measured_by_all_ranks() {
         let (code, said) = launcher.ended(dir.path(), PROFILE);
         assert_eq!(code, Some(0), "{name}: {said}");
         let read = read_records(&dir.path().join("r.jsonl")).unwrap();
-        let rows = |name: &str| read.records.iter().filter(|r| r.name == name).count();
-        assert_eq!((rows("reads"), rows("writes")), (2, 2), "{name}: {said}");
-        for record in &read.records {
+        // A block in which a rank that got no CPU came too late for the start is measured again.
+        let (whole, late): (Vec<&Record>, Vec<&Record>) =
+            (read.records.iter()).partition(|record| record.outcome.status == Status::Ok);
+        let rows = |name: &str| whole.iter().filter(|r| r.name == name).count();
+        assert!(rows("reads") >= 2 && rows("writes") >= 2, "{name}: {said}");
+        for record in late {
+            let why = record.outcome.message.as_deref().unwrap_or_default();
+            assert!(why.contains("late for the common start"), "{name}: {why}");
+        }
+        for record in whole {
             let trial = record.trial.as_ref().unwrap();
-            assert_eq!(record.outcome.status, Status::Ok, "{name}: {trial:?}");
             assert_eq!(record.hosts.len(), 4, "{name}");
             assert_eq!(record.group.as_ref().unwrap().size, 4, "{name}");
             let mut of_workers = record.workers.iter().map(|worker| worker.operations);

@@ -234,6 +234,22 @@ fn what_jobs_share_is_counted_over_the_time_of_all_of_them() {
 }
 
 #[test]
+fn what_ends_with_its_first_operation_used_cpus_in_the_time_in_which_they_were_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let command = "run x --engine null --file-size 4K --run-until-complete";
+    let [record] = records(dir.path(), command).try_into().unwrap();
+    assert_eq!(record.operations.count(), 1);
+    let window = record.generator().window_ns.unwrap();
+    assert!(window > record.elapsed_ns, "{window}");
+    let host = record.generator();
+    let used = host.process.user_ns + host.process.system_ns;
+    // One thread and a reader of counters: not the two hundred CPUs of one microsecond.
+    let most = host.environment.cpu.logical.unwrap() as u64 * window;
+    assert!(used <= most + 20_000_000, "{used} ns in {window}");
+    assert!(host.machine.busy_share.is_none_or(|share| share <= 1.0));
+}
+
+#[test]
 fn a_control_group_that_tells_no_times_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let of_version_1 = "nr_periods 0\nthrottled_time 0\n";

@@ -64,11 +64,17 @@ impl Histogram {
         // Both ascend: what was passed is not looked at again.
         let mut from = 0;
         for &(bucket, n) in &other.counts {
-            match self.counts[from..].binary_search_by_key(&bucket, |(at, _)| *at) {
+            // Histograms of one workload have mostly the same buckets.
+            let place = match self.counts.get(from) {
+                Some((at, _)) if *at == bucket => Ok(0),
+                Some(_) | None => self.counts[from..].binary_search_by_key(&bucket, |(at, _)| *at),
+            };
+            match place {
                 Ok(place) => {
                     from += place;
                     let mine = &mut self.counts[from].1;
                     *mine = mine.saturating_add(n);
+                    from += 1;
                 }
                 Err(place) => {
                     from += place;
@@ -264,23 +270,31 @@ impl<'de> Deserialize<'de> for Histogram {
                 stored.layout, stored.unit
             )));
         }
-        let mut out = Self::default();
         let mut total = 0_u64;
-        for (bucket, count) in stored.buckets {
+        let mut ascends = true;
+        let mut last = None;
+        for &(bucket, count) in &stored.buckets {
             if bucket >= BUCKETS {
                 return Err(D::Error::custom(format!(
                     "histogram bucket {bucket} is beyond the last, {}",
                     BUCKETS - 1
                 )));
             }
-            if count == 0 {
-                continue;
-            }
             total = total
                 .checked_add(count)
                 .filter(|n| *n <= MOST_VALUES)
                 .ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
-            out.add(bucket, count);
+            ascends &= count > 0 && last < Some(bucket);
+            last = Some(bucket);
+        }
+        let mut out = Self::default();
+        // As it was written, unless somebody else wrote it.
+        match ascends {
+            true => out.counts = stored.buckets,
+            false => {
+                let held = stored.buckets.into_iter().filter(|(_, count)| *count > 0);
+                held.for_each(|(bucket, count)| out.add(bucket, count));
+            }
         }
         if total != stored.count {
             return Err(D::Error::custom(format!(

@@ -97,6 +97,28 @@ impl HostAccount {
         }
     }
 
+    /// The account alone; a copy of the part, which may be long, is not made for it.
+    pub(crate) fn without_part(&self) -> Self {
+        Self {
+            role: self.role,
+            name: self.name.clone(),
+            pid: self.pid,
+            late_ns: self.late_ns,
+            rank: self.rank,
+            clock_bound_ns: self.clock_bound_ns,
+            clock_drift_ns: self.clock_drift_ns,
+            clock_drift_bound_ns: self.clock_drift_bound_ns,
+            gone: self.gone,
+            window_ns: self.window_ns,
+            environment: self.environment.clone(),
+            calibration: self.calibration.clone(),
+            process: self.process.clone(),
+            machine: self.machine.clone(),
+            devices: self.devices.clone(),
+            part: None,
+        }
+    }
+
     /// What the processes on it used; `None` where they went away.
     #[must_use]
     pub fn used(&self) -> Option<&ProcessAccount> {
@@ -121,6 +143,12 @@ impl Record {
         let mut generators = self.generators();
         let only = generators.next().filter(|_| generators.next().is_none());
         only.unwrap_or(&NOTHING_KNOWN)
+    }
+
+    /// Whether its measured time began: what never did says nothing of options and rates.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.elapsed_ns > 0 || !self.operations.is_empty()
     }
 
     /// The time over which machine and devices were counted.

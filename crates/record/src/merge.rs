@@ -96,10 +96,7 @@ impl Record {
             worker.started_ns = worker.started_ns.saturating_sub(host.late_ns);
             worker.ended_ns = worker.ended_ns.saturating_sub(host.late_ns);
         }
-        own.hosts = vec![HostAccount {
-            part: None,
-            ..host.clone()
-        }];
+        own.hosts = vec![host.without_part()];
         own
     }
 
@@ -186,7 +183,7 @@ impl Record {
     /// The record of several that were found to be of one workload.
     fn together(records: Vec<Self>) -> Self {
         let mut records: Vec<Self> = records.into_iter().map(Self::joined).collect();
-        let series = SeriesOfAll::of(&records);
+        let series = SeriesOfAll::of(&mut records);
         let (hosts, workers) = hosts_and_workers(&mut records);
         let all = records.into_iter().reduce(Self::plus);
         let mut all = all.unwrap_or_default();
@@ -272,7 +269,7 @@ impl Record {
         if let Some(load) = &mut self.load {
             (load.server, load.search) = (server, search);
         }
-        let mut parts = self.parts();
+        let mut parts = self.parts().filter(|part| part.has_begun());
         let mut common = parts
             .next()
             .map(|part| part.effective.clone())
@@ -280,7 +277,8 @@ impl Record {
         for part in parts {
             common.retain(|key, value| part.effective.get(key) == Some(value));
         }
-        for part in self.hosts.iter_mut().filter_map(|host| host.part.as_mut()) {
+        let parts = self.hosts.iter_mut().filter_map(|host| host.part.as_mut());
+        for part in parts.filter(|part| part.has_begun()) {
             part.effective.retain(|key, _| !common.contains_key(key));
         }
         self.effective = common;
@@ -392,7 +390,7 @@ impl HostAccount {
 
     /// Everything that was effective on it, of which `common` is what was so on all hosts.
     fn restore(&mut self, common: &BTreeMap<String, String>) {
-        if let Some(part) = &mut self.part {
+        if let Some(part) = self.part.as_mut().filter(|part| part.has_begun()) {
             let of_part = std::mem::replace(&mut part.effective, common.clone());
             part.effective.extend(of_part);
         }

@@ -31,7 +31,8 @@ pub fn on_one_line(text: &str) -> String {
 #[must_use]
 pub fn visible_json(json: String) -> String {
     let is_to_escape = |c: char| c != '\n' && disturbs(c);
-    if !json.contains(is_to_escape) {
+    let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
+    if json.bytes().all(is_plain) || !json.contains(is_to_escape) {
         return json;
     }
     let mut out = String::with_capacity(json.len() + 64);

@@ -51,14 +51,17 @@ fn check(record: &Record) -> Vec<Finding> {
     let facts = FACTS
         .iter()
         .filter_map(|(name, of)| differing(name, &hosts, |host| of(&host.environment)));
-    // What was effective on all of them does not stand with each.
-    let options = hosts.iter().filter_map(|host| host.part.as_ref());
+    // What was effective on all of them does not stand with each, and of one that never began nothing
+    // is known.
+    let begun = |host: &&HostAccount| host.part.as_ref().is_none_or(|part| part.has_begun());
+    let begun: Vec<&HostAccount> = hosts.iter().copied().filter(begun).collect();
+    let options = begun.iter().filter_map(|host| host.part.as_ref());
     let mut keys: Vec<&String> = options.flat_map(|part| part.effective.keys()).collect();
     keys.sort();
     keys.dedup();
     let option = |key: &&String| {
         let of = |host: &HostAccount| host.part.as_ref()?.effective.get(*key).cloned();
-        differing(&format!("--{key}"), &hosts, of)
+        differing(&format!("--{key}"), &begun, of)
     };
     let found: Vec<String> = facts.chain(keys.iter().filter_map(option)).collect();
     if found.is_empty() {
@@ -126,6 +129,20 @@ mod tests {
             text.contains("--engine (") && text.contains("sync on node2 (rank 2)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_host_that_never_began_has_no_options_that_differ() {
+        let record = group_of(3, |rank, part| {
+            if rank == 2 {
+                (part.elapsed_ns, part.operations) = <_>::default();
+                part.effective.clear();
+            } else {
+                part.effective.insert("engine".into(), "sync".into());
+            }
+        });
+        assert_eq!(record.effective.get("engine").unwrap(), "sync");
+        assert_eq!(check(&record), []);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(super) struct SeriesOfAll {
 
 impl SeriesOfAll {
     /// The longest of all lengths of an interval is that of the sum.
-    pub(super) fn of(records: &[Record]) -> Self {
+    pub(super) fn of(records: &mut [Record]) -> Self {
         let lengths = records.iter().map(|record| record.interval_ns);
         let interval_ns = lengths.max().unwrap_or_default();
         let mut all = Places::new();
@@ -101,21 +101,22 @@ impl SeriesOfAll {
 
 /// The intervals of a record, each at the edge of its own series that its beginning is nearest to, in
 /// intervals of another length.
-fn places(record: &Record, every_ns: u64) -> Places {
+fn places(record: &mut Record, every_ns: u64) -> Places {
     let mut out = Places::new();
+    let own_ns = record.interval_ns.max(1);
+    let series = std::mem::take(&mut record.series);
     let mut users = record.load.iter().flat_map(|load| &load.users);
-    for interval in &record.series {
-        let own_ns = record.interval_ns.max(1);
+    for interval in series {
         let edge = interval.start_ns.saturating_add(own_ns / 2) / own_ns;
         let at = edge.saturating_mul(own_ns) / every_ns.max(1);
         let users = users.next().copied();
         match out.entry(at) {
             Entry::Vacant(place) => {
-                place.insert((interval.clone(), users));
+                place.insert((interval, users));
             }
             Entry::Occupied(mut place) => {
                 let (first, first_users) = place.get_mut();
-                first.extend_to(interval);
+                first.extend_to(&interval);
                 *first_users = users.or(*first_users);
             }
         }

@@ -19,11 +19,12 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     walk(page, record);
     in_flight(page, record);
     cpu(page, record);
-    hosts(page, record);
+    let of_hosts = record.by_host();
+    hosts(page, record, &of_hosts);
     if let Some(server) = server_use(record) {
         page.fact("server", &server);
     }
-    below(page, record.by_host());
+    below(page, of_hosts);
     cache(page, record);
     if let Some(locks) = &record.locks {
         let wait = &locks.wait;

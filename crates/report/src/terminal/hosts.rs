@@ -3,16 +3,16 @@
 use super::accounts::shares;
 use super::page::{Page, counted, time};
 use record::{GroupAccount, HostAccount, Record, by_machine};
+use std::borrow::Cow;
 use units::{Nanos, Rate};
 
 /// What each of several hosts did.
-pub(super) fn hosts(page: &mut Page, record: &Record) {
-    let hosts = record.by_host();
+pub(super) fn hosts(page: &mut Page, record: &Record, hosts: &[Cow<'_, Record>]) {
     let slow = analyze::slow_hosts(record);
     if let Some(group) = &record.group {
         page.fact("ranks", &ranks(group, record.lost_ranks()));
     }
-    let machines = by_machine(&hosts, |own| own.generator());
+    let machines = by_machine(hosts, |own| own.generator());
     let is_shared = |host: &HostAccount| {
         let mut shared = machines.iter().filter(|ranks| ranks.len() > 1);
         shared.any(|ranks| ranks[0].generator().boot() == host.boot())
