@@ -1,7 +1,7 @@
 //! Which of several hosts did much less than the others.
 
 use crate::Effective;
-use record::{HostAccount, Record};
+use record::Record;
 
 /// Below this share of what the median host did, a host is slow.
 const SLOW: f64 = 0.8;
@@ -28,17 +28,15 @@ impl SlowHost {
 /// schedule says what each does, and none that never began.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
-    let hosts = record.generators();
-    let hosts = hosts.filter_map(|host| Some((host, host.part.as_deref()?)));
-    let hosts: Vec<(&HostAccount, &Record)> = hosts.collect();
+    let hosts = record.host_parts();
     if hosts.len() < 2 || Effective::of(record).is_limited() {
         return Vec::new();
     }
     let rate = |own: &Record| own.operations_per_second().unwrap_or_default();
     let begun = hosts.iter().enumerate();
-    let begun = begun.filter(|(_, (_, own))| own.has_begun());
+    let begun = begun.filter(|(_, own)| own.part.has_begun());
     let rates: Vec<_> = begun
-        .map(|(at, (host, own))| (at, host, rate(own)))
+        .map(|(at, own)| (at, own.host, rate(own.part)))
         .collect();
     let mut sorted: Vec<f64> = rates.iter().map(|(_, _, rate)| *rate).collect();
     sorted.sort_by(f64::total_cmp);

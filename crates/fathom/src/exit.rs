@@ -31,11 +31,14 @@ pub(crate) fn end_line(code: i32) -> String {
     format!("{END}{code}")
 }
 
-/// The code in such a line, which a launcher may have put words before.
+/// The code in such a line, which a launcher may have put words before; the worst where it has put
+/// the lines of several ranks on one.
 pub(crate) fn end_in(line: &str) -> Option<i32> {
-    let (_, code) = line.split_once(END)?;
-    let code: i32 = code.trim().parse().ok()?;
-    (0..=255).contains(&code).then_some(code)
+    let (_, said) = line.split_once(END)?;
+    let codes = said.split(END).map(|code| code.trim().parse().ok());
+    let codes: Option<Vec<i32>> = codes.collect();
+    let worst = codes?.into_iter().max()?;
+    (0..=255).contains(&worst).then_some(worst)
 }
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
@@ -171,6 +174,8 @@ mod tests {
                 Some(code)
             );
         }
+        let joined = [end_line(5), end_line(0)].concat();
+        assert_eq!(end_in(&joined), Some(5));
         for line in [
             "",
             "error: x",

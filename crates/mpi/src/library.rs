@@ -48,12 +48,13 @@ pub(crate) trait Calls {
     fn version(&self) -> String;
     /// Begins to send; the bytes are kept until they have gone.
     fn send(&mut self, to: u32, tag: c_int, bytes: Box<[u8]>) -> Result<Ticket, MpiError>;
-    /// Begins to receive exactly so many bytes, of one rank or of any.
-    fn receive(&mut self, from: Option<u32>, tag: c_int, bytes: usize) -> Result<Ticket, MpiError>;
+    /// The rank of which something waits to be received.
+    fn waiting(&mut self, tag: c_int) -> Result<Option<u32>, MpiError>;
+    /// Begins to receive exactly so many bytes of a rank. Of any rank at once they do not come with
+    /// MPICH 5 over UCX, whoever sent them.
+    fn receive(&mut self, from: u32, tag: c_int, bytes: usize) -> Result<Ticket, MpiError>;
     /// The bytes of a transfer that is done, after which its ticket is worth nothing.
     fn test(&mut self, ticket: Ticket) -> Result<Option<Box<[u8]>>, MpiError>;
-    /// Wants a transfer to end without having happened; it is done when a test says so.
-    fn cancel(&mut self, ticket: Ticket);
     /// Ends the library, which may wait for other processes.
     fn finalize(&mut self) -> Result<(), MpiError>;
     /// Ends all processes.
@@ -132,6 +133,7 @@ impl Library {
                 status_ignore: pointer(0),
                 funneled: 1024,
                 any_source: -1,
+                source_at: 0,
             };
             return Ok(Box::new(Begun::new(self, standard)?));
         }
@@ -143,6 +145,7 @@ impl Library {
                 status_ignore: pointer(0),
                 funneled: 1,
                 any_source: -1,
+                source_at: 0,
             };
             return Ok(Box::new(Begun::new(self, open_mpi)?));
         }
@@ -153,6 +156,7 @@ impl Library {
             status_ignore: pointer(1),
             funneled: 1,
             any_source: -2,
+            source_at: 2,
         };
         Ok(Box::new(Begun::new(self, mpich)?))
     }
@@ -167,7 +171,12 @@ struct Constants<H> {
     status_ignore: *mut c_void,
     funneled: c_int,
     any_source: c_int,
+    /// The number in a status that is the rank of the sender.
+    source_at: usize,
 }
+
+/// Room for a status of any family, which is 40 bytes at most.
+type Status = [c_int; 16];
 
 type Transfer<H> = unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut H) -> c_int;
 
@@ -176,7 +185,7 @@ type Ask<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
 type SetHandler<H> = unsafe extern "C" fn(H, H) -> c_int;
 type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
 type Test<H> = unsafe extern "C" fn(*mut H, *mut c_int, *mut c_void) -> c_int;
-type Cancel<H> = unsafe extern "C" fn(*mut H) -> c_int;
+type Probe<H> = unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut Status) -> c_int;
 type Finalize = unsafe extern "C" fn() -> c_int;
 type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
 
@@ -186,7 +195,7 @@ struct Functions<H> {
     isend: Transfer<H>,
     irecv: Transfer<H>,
     test: Test<H>,
-    cancel: Cancel<H>,
+    probe: Probe<H>,
     finalize: Finalize,
     abort: Abort<H>,
 }
@@ -234,7 +243,7 @@ impl<H: Copy> Begun<H> {
             isend: function!(library, c"MPI_Isend", Transfer<H>),
             irecv: function!(library, c"MPI_Irecv", Transfer<H>),
             test: function!(library, c"MPI_Test", Test<H>),
-            cancel: function!(library, c"MPI_Cancel", Cancel<H>),
+            probe: function!(library, c"MPI_Iprobe", Probe<H>),
             finalize: function!(library, c"MPI_Finalize", Finalize),
             abort: function!(library, c"MPI_Abort", Abort<H>),
         };
@@ -337,9 +346,29 @@ impl<H: Copy> Calls for Begun<H> {
         self.begin(("MPI_Isend", self.functions.isend), bytes, peer, tag)
     }
 
-    fn receive(&mut self, from: Option<u32>, tag: c_int, bytes: usize) -> Result<Ticket, MpiError> {
-        let any = self.constants.any_source;
-        let peer = from.map_or(any, |from| c_int::try_from(from).unwrap_or(c_int::MAX));
+    fn waiting(&mut self, tag: c_int) -> Result<Option<u32>, MpiError> {
+        let Constants {
+            world,
+            any_source,
+            source_at,
+            ..
+        } = self.constants;
+        let (mut found, mut status) = (0, Status::default());
+        let (there, by) = (&raw mut found, &raw mut status);
+        // SAFETY: a flag and a status are written, for each of which there is room.
+        let code = unsafe { (self.functions.probe)(any_source, tag, world, there, by) };
+        checked("MPI_Iprobe", code)?;
+        if found == 0 {
+            return Ok(None);
+        }
+        let from = status.get(source_at).copied().unwrap_or(-1);
+        let from = u32::try_from(from).ok().filter(|from| *from < self.size);
+        let none = MpiError::Message("a message is from a rank that there is not");
+        from.ok_or(none).map(Some)
+    }
+
+    fn receive(&mut self, from: u32, tag: c_int, bytes: usize) -> Result<Ticket, MpiError> {
+        let peer = c_int::try_from(from).unwrap_or(c_int::MAX);
         let room = vec![0; bytes].into_boxed_slice();
         self.begin(("MPI_Irecv", self.functions.irecv), room, peer, tag)
     }
@@ -359,15 +388,6 @@ impl<H: Copy> Calls for Begun<H> {
         }
         let done = self.open[ticket.0].take();
         Ok(done.map(|open| open.bytes))
-    }
-
-    fn cancel(&mut self, ticket: Ticket) {
-        let open = self.open.get_mut(ticket.0).and_then(Option::as_mut);
-        if let Some(open) = open {
-            // SAFETY: as for a test.
-            let _it_is_tested_until_it_is_done =
-                unsafe { (self.functions.cancel)(&raw mut open.request) };
-        }
     }
 
     fn finalize(&mut self) -> Result<(), MpiError> {

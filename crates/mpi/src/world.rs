@@ -19,7 +19,8 @@ const BODY_TAG: c_int = 4202;
 pub struct World {
     calls: Box<dyn Calls>,
     library: PathBuf,
-    head: Option<Ticket>,
+    /// The beginning of a message that is on its way here.
+    head: Option<(u32, Ticket)>,
     /// What is on its way here: from whom, what is there of it, and the rest.
     bodies: Vec<(u32, Vec<u8>, Ticket)>,
     sending: Vec<Ticket>,
@@ -115,22 +116,28 @@ impl World {
 
     fn take_heads(&mut self) -> Result<(), MpiError> {
         loop {
-            let ticket = match self.head {
-                Some(ticket) => ticket,
-                None => *self.head.insert(self.calls.receive(None, HEAD_TAG, HEAD)?),
+            let (from, ticket) = match self.head {
+                Some(begun) => begun,
+                None => {
+                    let Some(from) = self.calls.waiting(HEAD_TAG)? else {
+                        return Ok(());
+                    };
+                    let ticket = self.calls.receive(from, HEAD_TAG, HEAD)?;
+                    *self.head.insert((from, ticket))
+                }
             };
             let Some(head) = self.calls.test(ticket)? else {
                 return Ok(());
             };
             self.head = None;
-            let (from, length) = read_head(&head);
-            if from >= self.size() || length > MOST_BYTES {
+            let (sender, length) = read_head(&head);
+            if sender != from || length > MOST_BYTES {
                 return Err(MpiError::Message("what came is no message of Fathom's"));
             }
             let mut message = vec![0; length.min(INLINE)];
             message.copy_from_slice(&head[8..8 + length.min(INLINE)]);
             if length > INLINE {
-                let body = self.calls.receive(Some(from), BODY_TAG, length - INLINE)?;
+                let body = self.calls.receive(from, BODY_TAG, length - INLINE)?;
                 self.bodies.push((from, message, body));
             } else {
                 self.arrived.push_back((from, message));
@@ -165,13 +172,6 @@ impl World {
     /// # Errors
     /// The library refuses.
     pub fn close(mut self) -> Result<(), MpiError> {
-        let waits = self.head.take();
-        waits
-            .into_iter()
-            .for_each(|ticket| self.calls.cancel(ticket));
-        if let Some(ticket) = waits {
-            let _cancelled_or_done = self.calls.test(ticket)?;
-        }
         self.calls.finalize()
     }
 
@@ -200,7 +200,7 @@ mod tests {
     type Wires = Rc<RefCell<Vec<(u32, u32, c_int, Box<[u8]>)>>>;
 
     /// From whom a call under way takes, by which tag, and what it carries.
-    type Open = (Option<u32>, c_int, Option<Box<[u8]>>);
+    type Open = (u32, c_int, Option<Box<[u8]>>);
 
     /// A library in which everything has arrived as soon as it is sent.
     struct Near {
@@ -223,15 +223,16 @@ mod tests {
             self.wires
                 .borrow_mut()
                 .push((to, self.rank, tag, bytes.clone()));
-            self.open.push((None, tag, Some(bytes)));
+            self.open.push((to, tag, Some(bytes)));
             Ok(Ticket::numbered(self.open.len() - 1))
         }
-        fn receive(
-            &mut self,
-            from: Option<u32>,
-            tag: c_int,
-            bytes: usize,
-        ) -> Result<Ticket, MpiError> {
+        fn waiting(&mut self, tag: c_int) -> Result<Option<u32>, MpiError> {
+            let wires = self.wires.borrow();
+            let mut ours = wires.iter();
+            let found = ours.find(|(to, _, with, _)| *to == self.rank && *with == tag);
+            Ok(found.map(|(_, by, _, _)| *by))
+        }
+        fn receive(&mut self, from: u32, tag: c_int, bytes: usize) -> Result<Ticket, MpiError> {
             assert!(bytes > 0);
             self.open.push((from, tag, None));
             Ok(Ticket::numbered(self.open.len() - 1))
@@ -242,12 +243,11 @@ mod tests {
                 return Ok(Some(sent));
             }
             let mut wires = self.wires.borrow_mut();
-            let found = wires.iter().position(|(to, by, with, _)| {
-                *to == self.rank && from.is_none_or(|from| from == *by) && with == tag
-            });
+            let found = wires
+                .iter()
+                .position(|(to, by, with, _)| *to == self.rank && from == by && with == tag);
             Ok(found.map(|at| wires.remove(at).3))
         }
-        fn cancel(&mut self, _: Ticket) {}
         fn finalize(&mut self) -> Result<(), MpiError> {
             Ok(())
         }
@@ -291,7 +291,7 @@ mod tests {
         let mut head = vec![0; HEAD];
         head[..4].copy_from_slice(&7_u32.to_le_bytes());
         let _begun = one.calls.send(1, HEAD_TAG, head.into()).unwrap();
-        assert!(two.receive().is_err(), "of a rank that there is not");
+        assert!(two.receive().is_err(), "of another rank than says so");
         let [mut one, mut two] = worlds();
         let mut head = vec![0; HEAD];
         head[4..8].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -126,6 +126,22 @@ impl HostAccount {
     }
 }
 
+/// One of the hosts that Fathom ran on, with what it measured.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPart<'r> {
+    pub host: &'r HostAccount,
+    /// What stays with it of its own record; in a record of one host that record.
+    pub part: &'r Record,
+}
+
+impl HostPart<'_> {
+    /// The time over which its machine and devices were counted.
+    #[must_use]
+    pub fn counted_over_ns(&self) -> u64 {
+        self.host.window_ns.unwrap_or(self.part.elapsed_ns)
+    }
+}
+
 /// The account of a host of which nothing is known.
 static NOTHING_KNOWN: LazyLock<HostAccount> = LazyLock::new(HostAccount::default);
 
@@ -134,6 +150,23 @@ impl Record {
     pub fn generators(&self) -> impl Iterator<Item = &HostAccount> {
         let hosts = self.hosts.iter();
         hosts.filter(|host| host.role == HostRole::Generator)
+    }
+
+    /// The hosts that Fathom ran on with what each measured; without the copies that make a record of
+    /// each, as [`Record::by_host`] does. Where nobody says, it is one of which nothing is known.
+    #[must_use]
+    pub fn host_parts(&self) -> Vec<HostPart<'_>> {
+        let hosts = self.generators();
+        let parts = hosts.filter_map(|host| {
+            let part = host.part.as_deref()?;
+            Some(HostPart { host, part })
+        });
+        let parts: Vec<HostPart<'_>> = parts.collect();
+        if parts.is_empty() {
+            let (host, part) = (self.generator(), self);
+            return vec![HostPart { host, part }];
+        }
+        parts
     }
 
     /// The host that Fathom ran on. Where nobody says, and where it ran on several, it is one of

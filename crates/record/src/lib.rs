@@ -44,7 +44,9 @@ pub use environment::{
 };
 pub use group::{GroupAccount, LostRank, TargetReach};
 pub use histogram::{Histogram, LiveHistogram};
-pub use host::{Calibration, DeviceAccount, HostAccount, HostRole, MachineAccount, ProcessAccount};
+pub use host::{
+    Calibration, DeviceAccount, HostAccount, HostPart, HostRole, MachineAccount, ProcessAccount,
+};
 pub use join::{ChosenTrial, Joined, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{

@@ -31,8 +31,11 @@ pub fn on_one_line(text: &str) -> String {
 #[must_use]
 pub fn visible_json(json: String) -> String {
     let is_to_escape = |c: char| c != '\n' && disturbs(c);
-    let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
-    if json.bytes().all(is_plain) || !json.contains(is_to_escape) {
+    // Nearly all of it is plain; a character is looked at where one begins that is not.
+    let begins = |(_, byte): &(usize, u8)| !matches!(byte, b'\n' | b' '..=b'~' | 0x80..=0xbf);
+    let mut others = json.bytes().enumerate().filter(begins);
+    let at = |place| json.get(place..).and_then(|rest| rest.chars().next());
+    if !others.any(|(place, _)| at(place).is_some_and(is_to_escape)) {
         return json;
     }
     let mut out = String::with_capacity(json.len() + 64);

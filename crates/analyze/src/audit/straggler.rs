@@ -3,7 +3,7 @@
 use crate::audit::percent;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity, slow_hosts};
-use record::Record;
+use record::{HostPart, Record};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -35,9 +35,9 @@ fn check(record: &Record) -> Vec<Finding> {
     if slow.is_empty() {
         return Vec::new();
     }
-    let hosts = record.by_host();
+    let hosts = record.host_parts();
     let told = slow.iter().filter_map(|slow| {
-        let host = hosts.get(slow.number)?;
+        let host = *hosts.get(slow.number)?;
         let share = percent(slow.share);
         let busiest =
             busiest(host).unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
@@ -55,10 +55,9 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// What of a host was nearly all in use.
-fn busiest(host: &Record) -> Option<String> {
-    let account = host.generators().next()?;
-    let machine = &account.machine;
-    let over_ns = host.counted_over_ns().max(1);
+fn busiest(own: HostPart<'_>) -> Option<String> {
+    let machine = &own.host.machine;
+    let over_ns = own.counted_over_ns().max(1);
     if let Some(steal) = machine.steal_share.filter(|steal| *steal > MOST_STEAL) {
         return Some(format!(
             "the hypervisor took {} of its CPU time",
@@ -75,7 +74,7 @@ fn busiest(host: &Record) -> Option<String> {
             percent(busy)
         ));
     }
-    let devices = account.devices.iter();
+    let devices = own.host.devices.iter();
     let device = devices.max_by_key(|device| device.busy_ns)?;
     let busy = device.busy_ns as f64 / over_ns as f64;
     (busy > BUSY).then(|| {

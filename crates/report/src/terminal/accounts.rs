@@ -19,12 +19,11 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     walk(page, record);
     in_flight(page, record);
     cpu(page, record);
-    let of_hosts = record.by_host();
-    hosts(page, record, &of_hosts);
+    hosts(page, record);
     if let Some(server) = server_use(record) {
         page.fact("server", &server);
     }
-    below(page, of_hosts);
+    below(page, record.host_parts());
     cache(page, record);
     if let Some(locks) = &record.locks {
         let wait = &locks.wait;

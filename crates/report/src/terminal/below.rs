@@ -2,21 +2,20 @@
 //! many ranks ran there.
 
 use super::page::{Page, share_of};
-use record::{Record, by_machine, devices_of_machine};
-use std::borrow::Cow;
+use record::{HostPart, by_machine, devices_of_machine};
 use units::Bytes;
 
 /// Of an account that works which started together share.
 pub(super) const FOR_ALL: &str = ", for all jobs that ran together";
 
 /// Of each machine its devices, or what its processes moved.
-pub(super) fn below(page: &mut Page, hosts: Vec<Cow<'_, Record>>) {
+pub(super) fn below(page: &mut Page, hosts: Vec<HostPart<'_>>) {
     let is_of_several = hosts.len() > 1;
-    let machines = by_machine(hosts, |own| own.generator());
+    let machines = by_machine(hosts, |own| own.host);
     for machine in &machines {
         let place = match machine.as_slice() {
-            [own] if is_of_several => format!(" on {}", own.generator().called()),
-            [own, ..] if machines.len() > 1 => format!(" on {}", own.generator().machine_called()),
+            [own] if is_of_several => format!(" on {}", own.host.called()),
+            [own, ..] if machines.len() > 1 => format!(" on {}", own.host.machine_called()),
             [] | [_, ..] => String::new(),
         };
         devices(page, machine, &place);
@@ -25,24 +24,24 @@ pub(super) fn below(page: &mut Page, hosts: Vec<Cow<'_, Record>>) {
 }
 
 /// What the devices of one machine counted, beside what its ranks did on them together.
-fn devices(page: &mut Page, machine: &[Cow<'_, Record>], place: &str) {
-    let is_alone = machine.iter().all(|own| own.companions.is_empty());
-    let hosts = machine.iter().map(|own| own.generator());
+fn devices(page: &mut Page, machine: &[HostPart<'_>], place: &str) {
+    let is_alone = machine.iter().all(|own| own.part.companions.is_empty());
+    let hosts = machine.iter().map(|own| own.host);
     for (host, device) in devices_of_machine(hosts) {
         let ours = |kind| {
-            let uses = |own: &&Cow<'_, Record>| {
-                let mut devices = own.generator().devices.iter();
+            let uses = |own: &&HostPart<'_>| {
+                let mut devices = own.host.devices.iter();
                 devices.any(|of| of.name == device.name)
             };
             let done = machine.iter().filter(uses);
-            let done = done.filter_map(|own| own.operations.kind(kind));
+            let done = done.filter_map(|own| own.part.operations.kind(kind));
             done.fold(0_u64, |sum, done| sum.saturating_add(done.bytes))
         };
         let against = |bytes, kind| match share_of(bytes, ours(kind)).filter(|_| is_alone) {
             Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
             None => Bytes(bytes).to_string(),
         };
-        let of_host = |own: &&Cow<'_, Record>| std::ptr::eq(own.generator(), host);
+        let of_host = |own: &&HostPart<'_>| std::ptr::eq(own.host, host);
         let own = machine.iter().find(of_host);
         let busy = own
             .and_then(|own| share_of(device.busy_ns, own.counted_over_ns()))
@@ -67,8 +66,8 @@ fn devices(page: &mut Page, machine: &[Cow<'_, Record>], place: &str) {
 }
 
 /// What each process caused, where no device is known.
-fn storage(page: &mut Page, machine: &[Cow<'_, Record>], is_of_several: bool) {
-    let hosts = machine.iter().map(|own| own.generator());
+fn storage(page: &mut Page, machine: &[HostPart<'_>], is_of_several: bool) {
+    let hosts = machine.iter().map(|own| own.host);
     for host in hosts.filter(|host| host.devices.is_empty()) {
         let process = &host.process;
         let place = is_of_several.then(|| format!(" on {}", host.called()));

@@ -3,23 +3,24 @@
 use super::accounts::shares;
 use super::page::{Page, counted, time};
 use record::{GroupAccount, HostAccount, Record, by_machine};
-use std::borrow::Cow;
 use units::{Nanos, Rate};
 
 /// What each of several hosts did.
-pub(super) fn hosts(page: &mut Page, record: &Record, hosts: &[Cow<'_, Record>]) {
+pub(super) fn hosts(page: &mut Page, record: &Record) {
+    let hosts = record.host_parts();
     let slow = analyze::slow_hosts(record);
     if let Some(group) = &record.group {
         page.fact("ranks", &ranks(group, record.lost_ranks()));
     }
-    let machines = by_machine(hosts, |own| own.generator());
+    let machines = by_machine(&hosts, |own| own.host);
     let is_shared = |host: &HostAccount| {
         let mut shared = machines.iter().filter(|ranks| ranks.len() > 1);
-        shared.any(|ranks| ranks[0].generator().boot() == host.boot())
+        shared.any(|ranks| ranks[0].host.boot() == host.boot())
     };
     for (own, number) in hosts.iter().zip(0..).filter(|_| hosts.len() > 1) {
-        let (host, all) = (own.generator(), own.operations.together());
+        let (host, all) = (own.host, own.part.operations.together());
         let rate = own
+            .part
             .operations_per_second()
             .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
         let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
@@ -41,7 +42,7 @@ pub(super) fn hosts(page: &mut Page, record: &Record, hosts: &[Cow<'_, Record>])
     }
     for ranks in machines.iter().filter(|ranks| ranks.len() > 1) {
         let longest = ranks.iter().max_by_key(|own| own.counted_over_ns());
-        let Some(host) = longest.map(|own| own.generator()) else {
+        let Some(host) = longest.map(|own| own.host) else {
             continue;
         };
         let name = host.machine_called();

@@ -111,7 +111,7 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
         each(process.system_ns)
     );
     page.fact("client cpu", &cpu);
-    hosts(page, record, &record.by_host());
+    hosts(page, record);
     for server in record.targets_watched().filter(|host| host.pid.is_some()) {
         let text = match server.used() {
             Some(used) => format!(
