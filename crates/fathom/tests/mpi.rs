@@ -475,7 +475,7 @@ fn the_knee_is_searched_by_all_ranks_in_steps_that_the_root_decides() {
         let server = Server::start(|_| Act::Answer);
         let target = server.s3("bench");
         let knee = format!(
-            "load get --target {target} --users 4 --seeds 8 --arrival constant --rate 100 --no-live --max-skew 60s --records r.jsonl --find-knee"
+            "load get --target {target} --users 4 --seeds 8 --arrival constant --rate 100 --no-live --lead 1s --max-skew 60s --records r.jsonl --find-knee"
         );
         let words = format!("{knee} errors<1% --most-rate 200 --step-duration 300ms");
         let (code, said) = launcher.ended(dir.path(), &words);
@@ -521,7 +521,7 @@ fn the_phases_of_io500_are_one_plan_of_all_ranks() {
     for launcher in launchers() {
         let dir = place();
         let name = launcher.name;
-        let words = "profile . --io500-like --threads 1 --size 64M --files 100 --stonewall 30s --max-skew 1s --lost-after 60s -o r.jsonl";
+        let words = "profile . --io500-like --threads 1 --size 64M --files 100 --stonewall 30s --lead 1s --max-skew 1s --lost-after 60s -o r.jsonl";
         let (code, said) = launcher.ended(dir.path(), words);
         assert_eq!(code, Some(0), "{name}: {said}");
         let read = read_records(&dir.path().join("r.jsonl")).unwrap();
@@ -565,7 +565,7 @@ block-size = \"4K\"
 duration = \"200ms\"
 ";
 
-const PROFILE: &str = "profile . --rows rows.toml --size 16M --passes 2 --max-skew 60s --lost-after 10s -o r.jsonl --report r.html";
+const PROFILE: &str = "profile . --rows rows.toml --size 16M --passes 2 --lead 1s --max-skew 60s --lost-after 10s -o r.jsonl --report r.html";
 
 fn place_of_rows() -> tempfile::TempDir {
     let dir = place();
@@ -647,7 +647,7 @@ fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
 fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
     for launcher in launchers() {
         let (dir, name) = (place(), launcher.name);
-        let common = "--run --set file-size=4M --set random=true --max-skew 60s --lost-after 30s";
+        let common = "--run --set file-size=4M --set random=true --lead 1s --max-skew 60s --lost-after 30s";
         let sides = "compare rate-iops=2000 rate-iops=1000";
         let words = format!(
             "{sides} {common} --target x --slot 500ms --settle 0 --blocks 6 --records r.jsonl"
