@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod choice;
+mod family;
 mod library;
 mod world;
 

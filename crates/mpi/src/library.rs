@@ -5,7 +5,11 @@
     reason = "a library that is opened when the program runs has no types"
 )]
 
-use libc::{c_char, c_int, c_void};
+use crate::family::{
+    Abort, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler, StatusRoom,
+    Test, Transfer,
+};
+use libc::{c_int, c_void};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -162,40 +166,13 @@ impl Library {
     }
 }
 
-/// What a family of libraries calls its things: pointers or numbers.
-#[derive(Clone, Copy)]
-struct Constants<H> {
-    world: H,
-    byte: H,
-    errors_return: H,
-    status_ignore: *mut c_void,
-    funneled: c_int,
-    any_source: c_int,
-    /// The number in a status that is the rank of the sender.
-    source_at: usize,
-}
-
-/// Room for a status of any family, which is 40 bytes at most.
-type Status = [c_int; 16];
-
-type Transfer<H> = unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut H) -> c_int;
-
-type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
-type Ask<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
-type SetHandler<H> = unsafe extern "C" fn(H, H) -> c_int;
-type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
-type Test<H> = unsafe extern "C" fn(*mut H, *mut c_int, *mut c_void) -> c_int;
-type Probe<H> = unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut Status) -> c_int;
-type Finalize = unsafe extern "C" fn() -> c_int;
-type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
-
 /// The calls of one library.
 #[derive(Clone, Copy)]
 struct Functions<H> {
     isend: Transfer<H>,
     irecv: Transfer<H>,
     test: Test<H>,
-    probe: Probe<H>,
+    probe: IprobeCall<H>,
     finalize: Finalize,
     abort: Abort<H>,
 }
@@ -235,15 +212,15 @@ fn checked(call: &'static str, code: c_int) -> Result<(), MpiError> {
 impl<H: Copy> Begun<H> {
     fn new(library: &Library, constants: Constants<H>) -> Result<Self, MpiError> {
         let init = function!(library, c"MPI_Init_thread", Init);
-        let comm_rank = function!(library, c"MPI_Comm_rank", Ask<H>);
-        let comm_size = function!(library, c"MPI_Comm_size", Ask<H>);
+        let comm_rank = function!(library, c"MPI_Comm_rank", AskNumber<H>);
+        let comm_size = function!(library, c"MPI_Comm_size", AskNumber<H>);
         let set_handler = function!(library, c"MPI_Comm_set_errhandler", SetHandler<H>);
-        let version = function!(library, c"MPI_Get_library_version", Version);
+        let version = function!(library, c"MPI_Get_library_version", AskVersion);
         let functions = Functions {
             isend: function!(library, c"MPI_Isend", Transfer<H>),
             irecv: function!(library, c"MPI_Irecv", Transfer<H>),
             test: function!(library, c"MPI_Test", Test<H>),
-            probe: function!(library, c"MPI_Iprobe", Probe<H>),
+            probe: function!(library, c"MPI_Iprobe", IprobeCall<H>),
             finalize: function!(library, c"MPI_Finalize", Finalize),
             abort: function!(library, c"MPI_Abort", Abort<H>),
         };
@@ -353,7 +330,7 @@ impl<H: Copy> Calls for Begun<H> {
             source_at,
             ..
         } = self.constants;
-        let (mut found, mut status) = (0, Status::default());
+        let (mut found, mut status) = (0, StatusRoom::default());
         let (there, by) = (&raw mut found, &raw mut status);
         // SAFETY: a flag and a status are written, for each of which there is room.
         let code = unsafe { (self.functions.probe)(any_source, tag, world, there, by) };
