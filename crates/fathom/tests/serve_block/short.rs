@@ -124,6 +124,44 @@ fn privileged_clients_that_fill_the_memory_wait_for_each_other_and_end_no_server
     assert_eq!(served.end(), Some(0));
 }
 
+#[test]
+#[ignore = "needs root: makes a control group"]
+fn privileged_what_clients_had_and_gave_back_is_there_for_others() {
+    const LONG: usize = 12 << 20;
+    const REFUSED: [u32; 3] = [0, 12, 28];
+    let Some(group) = Limited::new(96 << 20) else {
+        println!("SKIPPED: needs control groups of version 1 with memory");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let said = dir.path().join("said").to_str().unwrap().to_owned();
+    let served = Served::start_in(&group.0, &said, &["--size", "1g"]);
+    std::thread::scope(|scope| {
+        for number in 0..8_u8 {
+            let served = &served;
+            scope.spawn(move || {
+                let mut client = served.client();
+                let offset = u64::from(number % 4) << 24;
+                let piece = vec![number % 4 + 1; LONG];
+                for _ in 0..6 {
+                    let wrote = client.write(offset, &piece);
+                    assert!(REFUSED.contains(&wrote), "{wrote}");
+                    match client.read(offset, u32::try_from(LONG).unwrap()) {
+                        Ok(bytes) => {
+                            let own = |byte: &u8| [0, number % 4 + 1].contains(byte);
+                            assert!(bytes.iter().all(own), "another's bytes");
+                        }
+                        Err(error) => assert!(REFUSED.contains(&error), "{error}"),
+                    }
+                    assert_eq!(client.read(offset, 512).unwrap().len(), 512);
+                }
+            });
+        }
+    });
+    assert_eq!(group.kills(), "oom_kill 0");
+    assert_eq!(served.end(), Some(0));
+}
+
 /// Gives a process that runs so many bytes of addresses more than it has taken; `None` where that
 /// cannot be.
 fn limit(served: &Served, more: u64) -> Option<()> {

@@ -1,7 +1,7 @@
 //! Bytes that wait to be sent.
 
-/// Room that is kept when nothing waits.
-const KEPT: usize = 1 << 20;
+/// Room that is kept when nothing waits, unless memory is short for all: it is mapped anew else.
+const KEPT: usize = 8 << 20;
 
 /// Room beyond what is asked for, so that all that are held can be refused where memory has run out.
 const SPARE: usize = 16 << 10;

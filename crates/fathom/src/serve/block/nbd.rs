@@ -120,6 +120,8 @@ fn uri(address: &NbdAddress, serving: &NbdServing) -> String {
 
 /// Serves until a signal ends it and returns the exit code.
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
+    // What clients have given back is another's: their memory is counted.
+    sys::keep_little_free();
     let geometry = geometry(matches)?;
     let serving = serving(matches)?;
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
