@@ -37,15 +37,16 @@ impl Printed<'_> {
             ValueSource::Import(format) => return imported(format, &bytes, path),
         };
         match found {
-            Found::Number(number) if number.is_finite() => Ok(vec![(value.name.clone(), number)]),
-            Found::Number(number) => Err(format!(
-                "it states no {}: {number} is no finite number",
-                value.name
-            )),
+            Found::Number(number) => Ok(vec![(value.name.clone(), number)]),
             Found::Text(text) => Err(format!(
-                "it states no {}: {} is {text:?}, which is no number",
+                "it states no {}: {} is {text:?}, which is no number{}",
                 value.name,
-                place(&value.source)
+                place(&value.source),
+                if is_too_large(&text) {
+                    " that can be held: it is too large"
+                } else {
+                    ""
+                }
             )),
             Found::Nothing => Err(format!(
                 "it states no {}: {}",
@@ -59,6 +60,7 @@ impl Printed<'_> {
 /// What stands where a number should be.
 #[derive(Debug, PartialEq)]
 enum Found {
+    /// A finite one.
     Number(f64),
     /// The beginning of what is there instead.
     Text(String),
@@ -72,11 +74,18 @@ impl Found {
         const SHOWN: usize = 40;
         let trimmed = text.trim();
         let plain = without_thousands(trimmed).unwrap_or_else(|| trimmed.to_owned());
-        match plain.parse() {
-            Ok(number) => Self::Number(number),
-            Err(_no_number) => Self::Text(text.chars().take(SHOWN).collect()),
+        match plain.parse::<f64>() {
+            Ok(number) if number.is_finite() => Self::Number(number),
+            Ok(_) | Err(_) => Self::Text(text.chars().take(SHOWN).collect()),
         }
     }
+}
+
+/// Whether a text is digits of a number that is more than a float can be, in place of a word for
+/// infinity.
+fn is_too_large(text: &str) -> bool {
+    let number = text.trim().parse::<f64>();
+    number.is_ok_and(f64::is_infinite) && text.contains(|letter: char| letter.is_ascii_digit())
 }
 
 /// A number whose digits before the point stand in groups of three; `None` where they do not.
@@ -227,6 +236,20 @@ mod tests {
             of(word, "it is fast\n").unwrap_err(),
             "it states no speed: what is (.*) matches last is \"fast\", which is no number"
         );
+        for (stated, told) in [
+            (
+                "1e400",
+                "which is no number that can be held: it is too large",
+            ),
+            ("inf", "which is no number"),
+            ("NaN", "which is no number"),
+        ] {
+            let word = ValueSource::Regex("is (.*)".into());
+            assert_eq!(
+                of(word, &format!("it is {stated}\n")).unwrap_err(),
+                format!("it states no speed: what is (.*) matches last is \"{stated}\", {told}")
+            );
+        }
         let two = ValueSource::Regex("(a)(b)".into());
         assert!(of(two, "ab").unwrap_err().contains("has 2 groups"));
     }

@@ -230,7 +230,13 @@ impl TrialTable<'_> {
         let text = cells[self.value].trim();
         let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
         if value.is_none() && failure.is_none() {
-            return Err(format!("line {line}: {text:?} is no number"));
+            let is_large = text.parse().is_ok_and(f64::is_infinite);
+            let why = if is_large && text.contains(|letter: char| letter.is_ascii_digit()) {
+                "is more than a number can be here"
+            } else {
+                "is no number"
+            };
+            return Err(format!("line {line}: {text:?} {why}"));
         }
         let unit = self.roles.unit.clone();
         let summary = Summary {
@@ -382,6 +388,26 @@ mod tests {
         ] {
             let refused = read(columns, baseline).unwrap_err();
             assert!(refused.contains(expected), "{expected}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_more_than_can_be_held_is_named_with_its_line() {
+        let columns = TrialColumns::parse("arm=arm,value=speed").unwrap();
+        let roles = TrialRoles {
+            baseline: "a".into(),
+            ..TrialRoles::default()
+        };
+        for (value, expected) in [
+            (
+                "1e400",
+                "line 3: \"1e400\" is more than a number can be here",
+            ),
+            ("inf", "line 3: \"inf\" is no number"),
+        ] {
+            let table = format!("arm,speed\na,1\nb,{value}\n");
+            let refused = trials(&table, "t", &columns, &roles).unwrap_err();
+            assert_eq!(refused, expected);
         }
     }
 }

@@ -84,7 +84,11 @@ fn values_that_no_ratio_can_be_made_of_and_texts_that_are_no_number_are_told_as_
     }
     let told = told_of("fast");
     assert!(told.contains("is \"fast\", which is no number"), "{told}");
-    assert!(told_of("NaN").contains("NaN is no finite number"));
+    let nan = told_of("NaN");
+    assert!(nan.contains("is \"NaN\", which is no number"), "{nan}");
+    let large = told_of("1e400");
+    let why = "is \"1e400\", which is no number that can be held: it is too large";
+    assert!(large.contains(why), "{large}");
 }
 
 #[test]

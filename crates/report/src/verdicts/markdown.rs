@@ -128,7 +128,7 @@ fn arm_text(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) {
         for (name, d) in &shown {
             let _infallible = writeln!(
                 out,
-                "- {}: {} | {}",
+                "- {}: {} → {}",
                 escaped(name),
                 escaped(&d.base),
                 escaped(&d.candidate)
@@ -257,7 +257,7 @@ mod tests {
 
         What differs with what is compared:
 
-        - file system: ext4 | xfs
+        - file system: ext4 → xfs
 
         <details><summary>Findings: 1</summary>
 
