@@ -1,6 +1,8 @@
 //! A server around a slot: started in a group of its own, ready before the work begins, and ended
 //! whole after it.
 
+mod listener;
+
 use crate::child::{Env, Program, Running, Waited, failure, tail};
 use crate::command::SlotDirs;
 use crate::limits::{LimitGroup, LimitsSeen};
@@ -8,7 +10,7 @@ use crate::stated;
 use host::Context;
 use lab::{ReadyWhen, ServerSpec};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Clock as _;
@@ -81,7 +83,8 @@ impl Server {
             stop_signal: sys::signal_number(&spec.stop_signal).unwrap_or(15),
             stop_within_ns: spec.stop_within_ns,
         };
-        match server.ready(spec, context) {
+        let is_ready = server.ready(spec, context);
+        match is_ready.and_then(|()| server.listens_itself(spec, &place.mark)) {
             Ok(()) => Ok(server),
             Err(why) => {
                 let printed = server.printed();
@@ -132,6 +135,14 @@ impl Server {
                 Waited::TimeOver => {}
             }
         }
+    }
+
+    /// Whether what answers is the server, where the machine shows it: another may have taken the
+    /// port after the look at it.
+    fn listens_itself(&self, spec: &ServerSpec, mark: &str) -> Result<(), String> {
+        let place = answers_at(&spec.ready)?.and_then(|address| resolved(&address).ok());
+        let stranger = place.and_then(|at| Some((at, listener::stranger(at, self.pid(), mark)?)));
+        stranger.map_or(Ok(()), |(at, stranger)| Err(stranger.told(at)))
     }
 
     /// Asks it to end, and ends it if it does not.
@@ -198,16 +209,23 @@ fn told(version: &str, seen: LimitsSeen) -> String {
 /// Whether nobody listens yet where the server is to answer. Another server there would be taken
 /// for it, and a server that goes on without its port would never be missed.
 fn place_is_free(ready: &ReadyWhen) -> Result<(), String> {
-    let address = match ready {
-        ReadyWhen::Tcp(address) => address.clone(),
-        ReadyWhen::Http { url, .. } => host_and_path(url)?.0,
-        ReadyWhen::Line(_) => return Ok(()),
+    let Some(address) = answers_at(ready)? else {
+        return Ok(());
     };
     match connected(&address) {
         Ok(_) => Err(format!(
             "another server listens on {address} already and would be measured in its place: end it, or take a port that is free in every slot ({{port}})"
         )),
         Err(_) => Ok(()),
+    }
+}
+
+/// Where it will answer, if that is known.
+fn answers_at(ready: &ReadyWhen) -> Result<Option<String>, String> {
+    match ready {
+        ReadyWhen::Tcp(address) => Ok(Some(address.clone())),
+        ReadyWhen::Http { url, .. } => Ok(Some(host_and_path(url)?.0)),
+        ReadyWhen::Line(_) => Ok(None),
     }
 }
 
@@ -229,14 +247,17 @@ fn asked(ready: &ReadyWhen, prints: &Path) -> Result<(), String> {
     }
 }
 
-fn connected(address: &str) -> Result<TcpStream, String> {
+fn resolved(address: &str) -> Result<SocketAddr, String> {
     let mut addresses = address
         .to_socket_addrs()
         .map_err(|e| format!("{address}: {e}"))?;
-    let first = addresses
+    addresses
         .next()
-        .ok_or_else(|| format!("{address} is no address"))?;
-    TcpStream::connect_timeout(&first, ANSWER).map_err(|e| format!("{address}: {e}"))
+        .ok_or_else(|| format!("{address} is no address"))
+}
+
+fn connected(address: &str) -> Result<TcpStream, String> {
+    TcpStream::connect_timeout(&resolved(address)?, ANSWER).map_err(|e| format!("{address}: {e}"))
 }
 
 fn answered(url: &str, status: u16) -> Result<(), String> {

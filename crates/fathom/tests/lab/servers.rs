@@ -83,3 +83,41 @@ fn a_foreign_server_in_the_place_of_an_arm_is_never_measured() {
         }
     }
 }
+
+/// A server that says which port it got, and never listens there itself; the test does, as a
+/// program would that took the port between the look at it and the start.
+#[test]
+fn who_takes_the_port_after_the_look_at_it_is_never_measured() {
+    let plan = plan(
+        "echo {port} > ports; exec sleep {value}00",
+        "echo speed: {value}.{pass}5",
+    );
+    let own = plan.lines().find(|line| line.starts_with("ready")).unwrap();
+    let ready =
+        "ready = { tcp = \"127.0.0.1:{port}\", within = \"60s\" }\ndirectory = \"../../..\"";
+    let dir = with_plan(&plan.replace(own, ready));
+    let ports = dir.path().join("ports");
+    let made = std::process::Command::new("mkfifo").arg(&ports).status();
+    assert!(made.unwrap().success());
+    let fifo = ports.clone();
+    let taker = std::thread::spawn(move || {
+        let mut taken = Vec::new();
+        loop {
+            let said = std::fs::read_to_string(&fifo).unwrap();
+            match said.trim().parse::<u16>().unwrap() {
+                0 => return taken.len(),
+                port => taken.push(std::net::TcpListener::bind(("127.0.0.1", port)).unwrap()),
+            }
+        }
+    });
+    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+    std::fs::write(&ports, "0\n").unwrap();
+    assert!(taker.join().unwrap() >= 3);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let why = format!("itself: process {} (lab-", std::process::id());
+    assert!(told.contains(&why), "{told}");
+    for slot in records(dir.path()) {
+        assert_ne!(slot["outcome"]["status"], "ok", "{slot}");
+    }
+}
