@@ -278,6 +278,50 @@ fn an_experiment_is_not_begun_twice_in_one_file_and_goes_on_where_it_is_asked_to
     );
 }
 
+#[test]
+fn what_a_slot_is_stays_for_the_whole_experiment_and_what_it_may_cost_does_not() {
+    let plan = stated("10", "12").replace("[1, 30]", "6");
+    let plan = format!("slot-limit = \"9m\"\nbudget = \"1h\"\n{plan}");
+    let dir = with_plan(&plan);
+    let file = dir.path().join("p.toml");
+    let run = |more: &[&str]| in_dir(dir.path(), &[&["lab", "run", "p.toml"], more].concat());
+    assert_eq!(run(&[]).status.code(), Some(3));
+    // As after a kill: the last slots are gone.
+    let records = dir.path().join("p.jsonl");
+    let lines = fs::read_to_string(&records).unwrap();
+    let all: Vec<&str> = lines.lines().collect();
+    let begun = all[..all.len() - 3].join("\n");
+    fs::write(&records, &begun).unwrap();
+    let waits = "[environment]\nwait-idle = \"1m\"\n[workload]";
+    for (from, to, key) in [
+        (
+            "slot-limit = \"9m\"",
+            "slot-limit = \"8m\"",
+            "options.slot-limit was",
+        ),
+        ("slot-limit = \"9m\"", "", "options.slot-limit was"),
+        ("[workload]", waits, "options.environment.wait-idle was"),
+        ("passes = 6", "passes = 7", "least_passes was"),
+        ("\"lower\"", "\"higher\"", "question.better was"),
+        ("\"ms\"", "\"s\"", "options.read.unit was"),
+        ("question", "seed = 9\nquestion", "seed was"),
+        (
+            "question",
+            "margin = \"1%\"\nquestion",
+            "question.margin was",
+        ),
+    ] {
+        fs::write(&file, plan.replacen(from, to, 1)).unwrap();
+        let told = complained(&run(&["--resume"]), 2);
+        assert!(told.contains(key), "{key}: {told}");
+        assert_eq!(fs::read_to_string(&records).unwrap(), begun, "{key}");
+    }
+    let longer = plan.replacen("1h", "2h", 1).replacen("0s", "1s", 1);
+    fs::write(&file, longer).unwrap();
+    let again = said(&run(&["--resume"]), 3);
+    assert!(again.contains("6 blocks"), "{again}");
+}
+
 /// Two arms of our own file share, asked for a page.
 const SERVERS: &str = r#"
 metric = "get.rate"

@@ -135,6 +135,9 @@ const MOST_CELLS: usize = 10_000;
 const MOST_PASSES: u32 = 90;
 
 impl PlanFile {
+    /// A slot may take so long where nobody says otherwise.
+    pub const USUAL_SLOT_LIMIT_NS: u64 = 900_000_000_000;
+
     /// Reads a plan; `file` is its name in messages, and without its ending the plan's.
     ///
     /// # Errors
@@ -217,7 +220,9 @@ fn settings(top: &NodeTable<'_>, file: &str) -> Result<PlanFile, Wrong> {
         settle_ns: top.time("settle")?.unwrap_or(10_000_000_000),
         control: top.switch("control")?,
         calibrate: top.whole("calibrate")?.unwrap_or(3),
-        slot_limit_ns: top.some_time("slot-limit")?.unwrap_or(900_000_000_000),
+        slot_limit_ns: top
+            .some_time("slot-limit")?
+            .unwrap_or(PlanFile::USUAL_SLOT_LIMIT_NS),
         scratch: top.text("scratch")?,
         keep_free_bytes: top.size("keep-free")?.unwrap_or(2 << 30),
         surroundings: surroundings.unwrap_or_default(),

@@ -3,8 +3,10 @@
 use crate::Task;
 use lab::{Builtins, Passes, PlanCell, PlanFile, WorkSpec, usual_lead_in_ns};
 use record::{
-    PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, Preference, Quantity, Role, Stopping,
+    PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload, Preference, Quantity,
+    Role, Stopping,
 };
+use units::Nanos;
 
 /// For each arm of the plan the arm of the file.
 pub(super) fn arms(file: &PlanFile) -> Vec<usize> {
@@ -81,7 +83,10 @@ pub(super) fn facts(
     };
     let row = |(row, cells): (&lab::FileRow, &Vec<PlanCell>)| PlannedRow {
         name: row.name.clone(),
-        workloads: arms.iter().map(|index| cells[*index].planned()).collect(),
+        workloads: arms
+            .iter()
+            .map(|index| surrounded(cells[*index].planned(), file))
+            .collect(),
     };
     let (stopping, [least_passes, most_passes]) = passes(file);
     PlanFacts {
@@ -102,6 +107,29 @@ pub(super) fn facts(
         arms: arms.iter().enumerate().map(arm).collect(),
         rows: file.rows.iter().zip(&file.cells).map(row).collect(),
     }
+}
+
+/// What a slot is beside its own: what is done to the machine before it, and how long it may take.
+/// Slots before and after a change of these would not be of one experiment.
+fn surrounded(mut planned: PlannedWorkload, file: &PlanFile) -> PlannedWorkload {
+    let around = &file.surroundings;
+    let idle = (around.wait_idle_ns > 0).then(|| Nanos(around.wait_idle_ns).to_string());
+    let limit = file.slot_limit_ns;
+    let limit = (limit != PlanFile::USUAL_SLOT_LIMIT_NS).then(|| Nanos(limit).to_string());
+    let all = [
+        (
+            "environment.drop-caches",
+            around.drop_caches.then(|| "true".to_owned()),
+        ),
+        ("environment.wait-idle", idle),
+        ("environment.governor", around.governor.clone()),
+        ("slot-limit", limit),
+    ];
+    let said = all
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    planned.options.extend(said);
+    planned
 }
 
 /// When it may end, and between how many passes.

@@ -301,7 +301,7 @@ impl StoreBefore {
                 "{shown} holds this experiment already; go on with it by --resume, or give another --records"
             )),
             (false, true) => refused(format!(
-                "{shown} holds another experiment: {}; only the budget and settle may change",
+                "{shown} holds another experiment: {}; only budget, settle, calibrate and keep-free may change",
                 differing(plan, &experiment.facts).unwrap_or_else(|| "nothing is different".into())
             )),
             (false, false) => refused(format!(
