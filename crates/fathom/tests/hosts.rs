@@ -108,7 +108,8 @@ fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
             said.contains(wanted)
                 && said.contains(&format!("{FATHOM} run --under-front=3 x"))
                 && said.contains("--random")
-                && !said.contains("--hosts"),
+                && !said.contains("--hosts")
+                && !said.contains("--dry-run"),
             "{version}: {said}"
         );
         assert!(!said.contains("started"), "{said}");

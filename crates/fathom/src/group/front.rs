@@ -166,6 +166,9 @@ fn check_mode(matches: &ArgMatches) -> Result<(), String> {
     ))
 }
 
+/// Only this process is dry: the line that it shows is one that measures.
+const DRY_RUN: &str = "--dry-run";
+
 /// The command of each rank: what this process was called with, without what is its own.
 fn command(
     program: &std::path::Path,
@@ -184,7 +187,7 @@ fn command(
         }
         if OWN.iter().any(|own| word == *own) {
             let _its_value = given.next();
-        } else if !is_own_with_value(&word) {
+        } else if word != DRY_RUN && !is_own_with_value(&word) {
             out.push(word);
         }
     }
@@ -209,7 +212,7 @@ mod tests {
     #[test]
     fn ranks_have_the_command_without_what_is_the_front_s_own() {
         assert_eq!(
-            of("run x --hosts a,b --random --launcher=srun --duration 1s"),
+            of("run x --hosts a,b --random --dry-run --launcher=srun --duration 1s"),
             "/f run --under-front=3 x --random --duration 1s"
         );
         assert_eq!(
