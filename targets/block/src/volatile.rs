@@ -5,7 +5,7 @@
 //! A crash takes all of them back, in reverse order, and does again those that the choice lets
 //! live. A write that was asked to be stable (FUA) lives whatever the choice.
 
-use crate::backend::{BlockBackend, Keep, ZeroRoom};
+use crate::backend::{BlockBackend, Keep, RoomKeeper, ZeroRoom};
 use crate::journal::{CrashJournal, EntryKind};
 use crate::request::{DeviceResult, Errno, copy_of, zeros};
 use crate::setting::held;
@@ -29,7 +29,13 @@ struct Cache {
     number: u64,
     crashes: u64,
     journal: Option<CrashJournal>,
+    /// Bytes that may be kept before the keeper of the room is asked again.
+    granted: u64,
+    is_short: bool,
 }
+
+/// So many bytes are granted at once at most: others take memory meanwhile.
+const MOST_GRANTED: u64 = 8 << 20;
 
 /// Which unstable writes live through a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +72,7 @@ impl Choice {
 pub struct VolatileBackend {
     backend: Box<dyn BlockBackend>,
     seed: u64,
+    keeper: Option<RoomKeeper>,
     cache: Mutex<Cache>,
 }
 
@@ -74,8 +81,41 @@ impl VolatileBackend {
         Self {
             backend,
             seed,
+            keeper: None,
             cache: Mutex::default(),
         }
+    }
+
+    /// Refuses to keep what was not flushed where there is no memory for it, which the keeper knows.
+    #[must_use]
+    pub fn with_room(self, keeper: RoomKeeper) -> Self {
+        Self {
+            keeper: Some(keeper),
+            ..self
+        }
+    }
+
+    /// Permits to keep so many bytes more.
+    fn grant(&self, cache: &mut Cache, bytes: u64) -> DeviceResult {
+        let Some(keeper) = &self.keeper else {
+            return Ok(());
+        };
+        if let Some(less) = cache.granted.checked_sub(bytes) {
+            cache.granted = less;
+            return Ok(());
+        }
+        let left = (keeper.left)().unwrap_or(u64::MAX);
+        let is_short = left < bytes;
+        let was_short = std::mem::replace(&mut cache.is_short, is_short);
+        if is_short {
+            cache.granted = 0;
+            if !was_short {
+                (keeper.refused)(left);
+            }
+            return Err(Errno::ENOSPC);
+        }
+        cache.granted = ((left - bytes) / 4).min(MOST_GRANTED);
+        Ok(())
     }
 
     /// Writes all changes down, so that every state that a loss of power could leave can be made.
@@ -94,6 +134,7 @@ impl VolatileBackend {
         change: impl FnOnce() -> DeviceResult,
     ) -> DeviceResult {
         let mut cache = held(&self.cache);
+        self.grant(&mut cache, 2 * after.len() as u64)?;
         let mut before = zeros(after.len())?;
         self.backend.read(offset, &mut before)?;
         change()?;
@@ -297,6 +338,38 @@ impl BlockBackend for VolatileBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    #[test]
+    fn what_there_is_no_memory_to_keep_is_refused_and_told_once_until_there_is() {
+        let (left, told) = (Arc::new(AtomicU64::new(8192)), Arc::new(AtomicU64::new(0)));
+        let (of, to) = (Arc::clone(&left), Arc::clone(&told));
+        let memory = crate::MemoryBackend::new(1 << 20).unwrap();
+        let device = VolatileBackend::new(Box::new(memory), 1).with_room(RoomKeeper {
+            left: Box::new(move || Some(of.load(Relaxed))),
+            refused: Box::new(move |_| {
+                to.fetch_add(1, Relaxed);
+            }),
+        });
+        // It is kept as it was and as it is.
+        device.write(0, &[1; 4096], Keep::Cached).unwrap();
+        left.store(0, Relaxed);
+        for _ in 0..2 {
+            let refused = device.write(0, &[2; 4096], Keep::Cached);
+            assert_eq!(refused, Err(Errno::ENOSPC));
+        }
+        assert_eq!(told.load(Relaxed), 1);
+        let mut found = [0; 4096];
+        device.read(0, &mut found).unwrap();
+        assert_eq!(found, [1; 4096]);
+        left.store(1 << 20, Relaxed);
+        device.write(0, &[3; 4096], Keep::Cached).unwrap();
+        left.store(0, Relaxed);
+        device.write(0, &[4; 4096], Keep::Cached).expect("granted");
+        let refused = device.write(0, &[5; 300_000], Keep::Cached);
+        assert_eq!((refused, told.load(Relaxed)), (Err(Errno::ENOSPC), 2));
+    }
     use crate::MemoryBackend;
     use proptest::prelude::*;
 

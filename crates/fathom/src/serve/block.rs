@@ -8,8 +8,8 @@ mod ublk;
 use super::{file, histogram, of_tls, say, switch, text, value, wrong};
 use anyhow::{Context as _, Result};
 use block::{
-    BlockBackend, CrashJournal, CrashStates, DeviceLog, Geometry, JournalFlaw, ServedDevice,
-    VolatileBackend, control,
+    BlockBackend, CrashJournal, CrashStates, DeviceLog, Geometry, JournalFlaw, RoomKeeper,
+    ServedDevice, VolatileBackend, control,
 };
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, value_parser};
@@ -157,12 +157,13 @@ fn cached(
     matches: &ArgMatches,
     backend: Box<dyn BlockBackend>,
     journal: Option<CrashJournal>,
+    room: RoomKeeper,
 ) -> Box<dyn BlockBackend> {
     if !matches.get_flag("volatile") {
         return backend;
     }
     let seed = *matches.get_one::<u64>("seed").expect("it has a default");
-    let cached = VolatileBackend::new(backend, seed);
+    let cached = VolatileBackend::new(backend, seed).with_room(room);
     let shown = matches.get_one::<PathBuf>("journal");
     let shown = shown.map_or_else(String::new, |path| path.display().to_string());
     Box::new(match journal {

@@ -84,16 +84,33 @@ pub(super) fn bounded(
     } else {
         memory
     };
+    Ok(memory.with_room(room(
+        others,
+        "writes to parts of the device that hold nothing yet are refused (ENOSPC); give it more memory, or trim what is not needed",
+    )))
+}
+
+/// The room for what `--volatile` keeps of writes until they are flushed.
+pub(super) fn unflushed(others: impl Fn() -> u64 + Send + Sync + 'static) -> RoomKeeper {
+    room(
+        others,
+        "writes are refused (ENOSPC) because `--volatile` keeps what it may lose; flush, or give it more memory",
+    )
+}
+
+/// What may still be taken here beside what is left for others, and who is told what follows where
+/// that is too little.
+fn room(others: impl Fn() -> u64 + Send + Sync + 'static, follows: &'static str) -> RoomKeeper {
     let room = Machine::at(Path::new("/")).memory_room();
-    Ok(memory.with_room(RoomKeeper {
+    RoomKeeper {
         left: Box::new(move || Some(room.bytes()?.saturating_sub(others()))),
-        refused: Box::new(|left| {
+        refused: Box::new(move |left| {
             tell::say(&format!(
-                "no memory: {} may still be taken here, so writes to parts of the device that hold nothing yet are refused (ENOSPC); give it more memory, or trim what is not needed",
+                "no memory: {} may still be taken here, so {follows}",
                 Bytes(left)
             ));
         }),
-    }))
+    }
 }
 
 /// Where bytes are that no supervisor needs to hold.

@@ -96,7 +96,9 @@ fn device(
     let kept = kept::backend(matches, geometry.block, clients, made)?;
     let bytes = kept.size();
     let journal = journal(matches, bytes, made)?;
-    let mut device = ServedDevice::new(cached(matches, kept, journal), geometry);
+    let clients = Arc::clone(clients);
+    let room = kept::unflushed(move || clients.unused());
+    let mut device = ServedDevice::new(cached(matches, kept, journal, room), geometry);
     if let Some(log) = log(matches, bytes, made)? {
         device = device.with_log(log);
     }

@@ -159,9 +159,13 @@ fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
         None => kept::elsewhere(matches, geometry.block, &mut MadeFiles::default())?,
     };
     let before = inherited.orders.last().map(|(_, text)| text);
-    let mut device = ServedDevice::new(super::cached(matches, kept, inherited.journal), geometry)
-        .with_orders(inherited.orders)
-        .with_size_keeper(size_keeper(number, unprivileged));
+    let room = kept::unflushed(|| 0);
+    let mut device = ServedDevice::new(
+        super::cached(matches, kept, inherited.journal, room),
+        geometry,
+    )
+    .with_orders(inherited.orders)
+    .with_size_keeper(size_keeper(number, unprivileged));
     if let Some(log) = inherited.log {
         device = device.with_log(log);
     }
