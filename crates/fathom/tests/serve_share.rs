@@ -27,6 +27,8 @@ mod refusals;
 mod seen;
 #[path = "serve_share/slow.rs"]
 mod slow;
+#[path = "serve_share/unfinished.rs"]
+mod unfinished;
 
 use client::{Client, FORM, SECRET, Server, form, read};
 use std::io::Write as _;
