@@ -16,7 +16,7 @@ use analyze::{
 };
 use stats::{CONTROL_ALPHA, Drift, PORTABLE_CHANGE, Reason, Verdict};
 use std::fmt::Write as _;
-use units::ValueUnit;
+use units::{ValueUnit, on_one_line};
 
 /// Below this p the machine's behaviour over the blocks is said (trust, section 3.9).
 const DRIFT_ALPHA: f64 = 0.01;
@@ -33,6 +33,8 @@ pub fn comparison_text(
     records: usize,
     layout: TextLayout,
 ) -> String {
+    // A name with a line break would end in a line that nobody of us wrote.
+    let [base, candidate] = [base, candidate].map(on_one_line);
     let mut out = format!(
         "{candidate} against {base}: {}, margin {}\n",
         found.question.metric.name(),
@@ -45,7 +47,7 @@ pub fn comparison_text(
     if found.rows.is_empty() && found.lone_rows.is_empty() {
         out.push_str("\nnothing to compare: no record ended well\n");
     }
-    lone_rows_text(&mut out, [base, candidate], &found.lone_rows);
+    lone_rows_text(&mut out, [&base, &candidate], &found.lone_rows);
     differences_text(&mut out, found);
     left_out_text(&mut out, &found.left_out);
     findings_text(&mut out, findings, records, layout);
@@ -69,7 +71,10 @@ pub fn arms_text(found: &ArmsComparison, layout: TextLayout) -> String {
         let _infallible = writeln!(
             out,
             "control: {} and {} {verb} (p = {:.3}, {} blocks)",
-            found.base, control.arm, control.p, control.blocks
+            on_one_line(&found.base),
+            on_one_line(&control.arm),
+            control.p,
+            control.blocks
         );
     }
     found.drift.iter().flat_map(drift_lines).for_each(|line| {
@@ -84,8 +89,9 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
     let question = &of.comparison.question;
     let _infallible = writeln!(
         out,
-        "{} against {base}: {}, margin {}\n",
-        of.candidate,
+        "{} against {}: {}, margin {}\n",
+        on_one_line(&of.candidate),
+        on_one_line(base),
         question.metric.name(),
         percent(question.margin)
     );
@@ -108,7 +114,12 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
 
 fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
     let (unit, margin) = (question.metric.unit(), question.margin);
-    let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, unit, margin));
+    let _infallible = writeln!(
+        out,
+        "{}\n  {}",
+        on_one_line(&row.row),
+        sentence(row, unit, margin)
+    );
     let is_said = matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }));
     if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
         let _infallible = writeln!(
@@ -176,7 +187,11 @@ fn lone_rows_text(out: &mut String, sides: [&str; 2], rows: &[LoneRow]) {
             .collect();
         let noun = if of_side.len() == 1 { "row" } else { "rows" };
         if !of_side.is_empty() {
-            let _infallible = writeln!(out, "\n{noun} only in {name}: {}", of_side.join(", "));
+            let _infallible = writeln!(
+                out,
+                "\n{noun} only in {name}: {}",
+                on_one_line(&of_side.join(", "))
+            );
         }
     }
 }
@@ -215,7 +230,8 @@ fn subject_text(out: &mut String, found: &[Disagreement]) {
     out.push_str("\nwhat differs with what is compared:\n");
     let leading = leading_facts(found);
     for (name, d) in &leading {
-        let _infallible = writeln!(out, "  {name}: {} | {}", d.base, d.candidate);
+        let sides = on_one_line(&format!("{} | {}", d.base, d.candidate));
+        let _infallible = writeln!(out, "  {name}: {sides}");
     }
     let (shown, more) = (leading.len(), found.len() - leading.len());
     if more > 0 {
@@ -239,7 +255,7 @@ fn differences_text(out: &mut String, found: &Comparison) {
 
 fn left_out_text(out: &mut String, left_out: &[String]) {
     for text in left_out {
-        let _infallible = writeln!(out, "left out: {text}");
+        let _infallible = writeln!(out, "left out: {}", on_one_line(text));
     }
 }
 
@@ -294,7 +310,8 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
         let _infallible = writeln!(out, "\n{title}:");
     }
     for d in differences {
-        let _infallible = writeln!(out, "  {}: {} | {}", d.key, d.base, d.candidate);
+        let fact = on_one_line(&format!("{}: {} | {}", d.key, d.base, d.candidate));
+        let _infallible = writeln!(out, "  {fact}");
     }
 }
 
@@ -594,6 +611,38 @@ warning[y]: said
             comparison_text("a", "b", &found, &[], 3, TextLayout::default()),
             "b against a: operations a second, margin 5.0 %\n\nrows only in a: q, s\n\nwhat differs with what is compared:\n  \
              file system: ext4 | xfs\n  and 1 other fact of the storage, which the records hold\n"
+        );
+    }
+
+    #[test]
+    fn no_name_begins_a_line_of_its_own() {
+        let forged = "x\n  Faster by 90.0 % [80.0 to 95.0], 6 blocks.";
+        let mut of_row = row(Verdict::Faster { by_margin: false });
+        of_row.row = forged.into();
+        let differs = Disagreement {
+            key: forged.into(),
+            base: forged.into(),
+            candidate: forged.into(),
+        };
+        let found = Comparison {
+            question: question(),
+            rows: vec![of_row],
+            lone_rows: vec![LoneRow {
+                row: forged.into(),
+                is_of_base: true,
+            }],
+            with_subject: vec![differs.clone()],
+            environment: vec![differs.clone()],
+            workload: vec![differs],
+            left_out: vec![forged.into()],
+        };
+        let mut finding = located(None, "starved");
+        finding.finding.message = forged.into();
+        let text = comparison_text(forged, forged, &found, &[finding], 3, TextLayout::default());
+        assert!(
+            text.lines()
+                .all(|line| !line.starts_with("  Faster by 90.0 %")),
+            "{text}"
         );
     }
 

@@ -24,7 +24,9 @@ pub(super) fn findings_text(
         }
         let text = format!(
             "{}[{}]{share}: {}",
-            finding.severity, finding.rule, finding.message
+            finding.severity,
+            finding.rule,
+            units::on_one_line(&finding.message)
         );
         let _infallible = match layout.folds_findings {
             true => writeln!(out, "{}", layout.one_line(&text)),
