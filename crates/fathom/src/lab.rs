@@ -1,5 +1,6 @@
 //! `fathom lab`: experiments that a plan file asks.
 
+mod before;
 mod plan;
 mod run;
 mod status;

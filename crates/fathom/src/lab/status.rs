@@ -107,7 +107,7 @@ fn tell_change(at: &Path, file: &PlanFile, ran: &PlanFacts) {
     let dir = std::env::current_dir().unwrap_or_default().join(above);
     // What cannot be asked any more is another thing in any case.
     let difference = match PlanExperiment::asked(file, &dir, &super::load) {
-        Ok(asked) => super::run::differing(&ran, &asked),
+        Ok(asked) => super::before::differing(&ran, &asked),
         Err(why) => Some(why.to_string()),
     };
     if let Some(difference) = difference {

@@ -12,6 +12,8 @@ fn compare(arguments: &[&str]) -> Output {
         .args(["compare", "--run", "--load", "get"])
         .args(["--set", "seeds=4", "--set", "object-size=4KiB"])
         .args(["--slot", "300ms", "--settle", "0s"])
+        // Of eight orders drawn by lot nearly all are one in seven of a hundred; then no verdict comes.
+        .args(["--order-seed", "2"])
         .args(arguments)
         .env_clear()
         .env("AWS_ACCESS_KEY_ID", ACCESS)
