@@ -193,6 +193,8 @@ impl Standing {
         };
         let pairs: Vec<OrderedPair> = complete.filter_map(pair).collect();
         let place = are_pairs.then(|| stats::place_in_block(&pairs)).flatten();
+        // Where all blocks ran in one order, what the arm does would be taken for what its place does.
+        let place = place.filter(|place| place.is_separable);
         stats::without_place(&pairs, place)
     }
 
@@ -301,6 +303,20 @@ mod tests {
             effect(8).level > 0.95,
             "who looks again and again needs a wider one"
         );
+    }
+
+    #[test]
+    fn what_an_arm_does_is_not_taken_for_what_its_place_does_where_all_ran_in_one_order() {
+        let mut of = Standing::new(&plan(Stopping::Open, 20), &Quantity::named("time"));
+        for block in 0..8 {
+            for (arm, seconds) in [(0, 1.0), (1, 1.2)] {
+                let mut record = slot(block, arm, 0, seconds * (1.0 + 0.001 * f64::from(block)));
+                record.trial.as_mut().unwrap().slot = 2 * block + arm;
+                of.add(&record);
+            }
+        }
+        let point = of.arms()[0].effect.unwrap().point;
+        assert!((point - 1.2_f64.ln()).abs() < 1e-6, "{point}");
     }
 
     #[test]
