@@ -10,8 +10,12 @@ use crate::timing::GroupTiming;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use sys::Clock;
 
-/// Between two looks.
+/// Between two looks, while ranks have something to say to each other.
 const LOOK_NS: u64 = 1_000_000;
+/// The same where nobody has said anything for so long: a look of some libraries takes 20 µs of a CPU
+/// that a worker needs.
+const QUIET_LOOK_NS: u64 = 5_000_000;
+const QUIET_AFTER_NS: u64 = 100_000_000;
 /// The same for so long after a word about time.
 const CLOSE_LOOK_NS: u64 = 20_000;
 const CLOSE_FOR_NS: u64 = 10_000_000;
@@ -63,11 +67,14 @@ pub fn drive<C: Clock>(
     sys::precise_sleeps();
     let (rank, size) = place;
     let mut member = GroupMember::new(rank, size, timing, clock.now());
-    let (mut wake, mut close_until) = (0, 0);
+    let (mut wake, mut close_until, mut heard_at) = (0, 0, clock.now());
     let mut acts = Vec::new();
     loop {
         match asked.try_recv() {
-            Ok(input) => member.on(clock.now(), input, &mut acts),
+            Ok(input) => {
+                heard_at = clock.now();
+                member.on(heard_at, input, &mut acts);
+            }
             Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}
         }
@@ -80,6 +87,7 @@ pub fn drive<C: Clock>(
             };
             taken += 1;
             let now = clock.now();
+            heard_at = now;
             // What is no message is of nobody that this group knows.
             let Some(message) = Message::read(&bytes) else {
                 continue;
@@ -107,8 +115,10 @@ pub fn drive<C: Clock>(
         if taken < MOST_AT_ONCE {
             let look = if now < close_until {
                 CLOSE_LOOK_NS
-            } else {
+            } else if now.saturating_sub(heard_at) < QUIET_AFTER_NS {
                 LOOK_NS
+            } else {
+                QUIET_LOOK_NS
             };
             let now = clock.now();
             clock.sleep_until(wake.clamp(now + 1000, now + look));
