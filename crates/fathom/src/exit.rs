@@ -84,7 +84,8 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
     if crate::group::is_first() {
         say_end(code);
     }
-    ExitCode::from(u8::try_from(as_heard(code)).unwrap_or(1))
+    let own = as_heard(crate::group::leave(code));
+    ExitCode::from(u8::try_from(own).unwrap_or(1))
 }
 
 /// An error and its causes, without those that it tells itself.
@@ -159,7 +160,8 @@ impl std::error::Error for Usage {}
 /// 2.
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
     let _nobody_reads_a_closed_terminal = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    let code = crate::group::leave(error.exit_code());
+    ExitCode::from(u8::try_from(code).unwrap_or(2))
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use sys::{Clock as _, MachineClock};
 const CLOSE_NS: u64 = 3_000_000_000;
 /// Messages that are on their way have so long to leave.
 const LEAVE_NS: u64 = 500_000_000;
+/// Others have so long to say that nothing more comes of them.
+const PART_NS: u64 = 2_000_000_000;
 /// What is no exit code: the group goes on, or nobody said how it ended.
 const NO_CODE: i32 = i32::MIN;
 
@@ -46,7 +48,7 @@ pub struct Connected {
     pub ask: Sender<MemberInput>,
     leave: Sender<Leaving>,
     code: Arc<AtomicI32>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<bool>,
 }
 
 struct Opened {
@@ -75,7 +77,7 @@ pub fn connect(
             Ok(world) => world,
             Err(error) => {
                 let _whoever_connects_waits = opened_to.send(Err(error));
-                return;
+                return false;
             }
         };
         let opened = Opened {
@@ -84,7 +86,7 @@ pub fn connect(
             library: world.version(),
         };
         let _whoever_connects_waits = opened_to.send(Ok(opened));
-        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with);
+        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with)
     };
     let thread = std::thread::Builder::new().name("fathom-group".into());
     let thread = thread.spawn(body);
@@ -113,25 +115,27 @@ pub fn connect(
 }
 
 impl Connected {
-    /// Ends the library, and what it keeps of the process's end, with its exit code.
-    pub fn close(self, code: i32) {
-        self.end(Leaving::Close, code);
+    /// Ends the library, and what it keeps of the process's end, with its exit code; whether the
+    /// library ended as it should.
+    #[must_use]
+    pub fn close(self, code: i32) -> bool {
+        self.end(Leaving::Close, code)
     }
 
     /// Ends all ranks, also those that answer nobody.
     pub fn abort(self, code: i32) {
-        self.end(Leaving::Abort, code);
+        let _others_are_lost = self.end(Leaving::Abort, code);
     }
 
-    fn end(self, how: Leaving, code: i32) {
+    fn end(self, how: Leaving, code: i32) -> bool {
         self.code.store(code, Relaxed);
         let _it_has_ended = self.leave.send(how);
         drop(self.ask);
-        let _it_has_ended = self.thread.join();
+        self.thread.join().unwrap_or(false)
     }
 }
 
-/// From the first message to the last call.
+/// From the first message to the last call; whether that went well.
 fn live(
     mut world: World,
     timing: GroupTiming,
@@ -140,7 +144,7 @@ fn live(
     mut tell: impl FnMut(GroupEvent),
     leaving: &Receiver<Leaving>,
     code: &Arc<AtomicI32>,
-) {
+) -> bool {
     let place = (world.rank(), world.size());
     drive(&mut world, place, timing, &clock, asked, &mut tell);
     // Nothing is told any more: whoever waits for that sees it.
@@ -154,9 +158,23 @@ fn live(
     watch_the_end(clock, code);
     match how {
         Leaving::Close => {
-            let _it_ends_anyway = world.close();
+            part(&mut world, &clock);
+            return world.close().is_ok();
         }
         Leaving::Abort => world.abort(code.load(Relaxed)),
+    }
+    false
+}
+
+/// Takes what others had sent before they heard of the end: a library that has it left when it ends
+/// may fail at that (MPICH 5), and a launcher that sees it fail kills all.
+fn part(world: &mut World, clock: &MachineClock) {
+    let until = clock.now().saturating_add(PART_NS);
+    if world.part().is_err() {
+        return;
+    }
+    while clock.now() < until && world.has_parted() == Ok(false) {
+        clock.sleep_until(clock.now() + 1_000_000);
     }
 }
 

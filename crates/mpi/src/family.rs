@@ -25,6 +25,8 @@ pub(crate) type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut
 pub(crate) type AskNumber<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
 pub(crate) type SetHandler<H> = unsafe extern "C" fn(H, H) -> c_int;
 pub(crate) type AskVersion = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+/// The text of an error code.
+pub(crate) type AskError = unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int;
 pub(crate) type Test<H> = unsafe extern "C" fn(*mut H, *mut c_int, *mut c_void) -> c_int;
 pub(crate) type IprobeCall<H> =
     unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut StatusRoom) -> c_int;

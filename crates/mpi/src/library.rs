@@ -6,10 +6,10 @@
 )]
 
 use crate::family::{
-    Abort, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler, StatusRoom,
-    Test, Transfer,
+    Abort, AskError, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler,
+    StatusRoom, Test, Transfer,
 };
-use libc::{c_int, c_void};
+use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,13 @@ pub enum MpiError {
         library: PathBuf,
         symbol: &'static str,
     },
-    #[error("{call} failed with {code}")]
-    Call { call: &'static str, code: i32 },
+    #[error("{call} failed with {code}: {says}")]
+    Call {
+        call: &'static str,
+        code: i32,
+        /// What the library says of it.
+        says: String,
+    },
     #[error("{0}")]
     Message(&'static str),
 }
@@ -175,6 +180,7 @@ struct Functions<H> {
     probe: IprobeCall<H>,
     finalize: Finalize,
     abort: Abort<H>,
+    error: AskError,
 }
 
 /// A transfer that the library has not given back.
@@ -202,10 +208,31 @@ macro_rules! function {
     };
 }
 
-fn checked(call: &'static str, code: c_int) -> Result<(), MpiError> {
-    match code {
-        0 => Ok(()),
-        code => Err(MpiError::Call { call, code }),
+/// More than any library writes (its text of a version has 8192 letters at most, of an error 1024).
+const MOST_TEXT: usize = 16_384;
+
+/// What a library writes, its lines.
+fn text_of(write: impl FnOnce(*mut c_char, *mut c_int)) -> Vec<String> {
+    let mut text = vec![0_u8; MOST_TEXT];
+    let mut length = 0;
+    write(text.as_mut_ptr().cast(), &raw mut length);
+    let text = String::from_utf8_lossy(&text);
+    let text = text.split('\0').next().unwrap_or_default();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.lines().map(words).collect()
+}
+
+impl<H> Functions<H> {
+    fn checked(&self, call: &'static str, code: c_int) -> Result<(), MpiError> {
+        if code == 0 {
+            return Ok(());
+        }
+        let says = text_of(|text, length| {
+            // SAFETY: the library writes less than the buffer holds, and a number.
+            let _without_a_text_there_is_the_number = unsafe { (self.error)(code, text, length) };
+        });
+        let says = says.join(" / ");
+        Err(MpiError::Call { call, code, says })
     }
 }
 
@@ -223,8 +250,9 @@ impl<H: Copy> Begun<H> {
             probe: function!(library, c"MPI_Iprobe", IprobeCall<H>),
             finalize: function!(library, c"MPI_Finalize", Finalize),
             abort: function!(library, c"MPI_Abort", Abort<H>),
+            error: function!(library, c"MPI_Error_string", AskError),
         };
-        let (mut provided, mut rank, mut size, mut length) = (0, 0, 0, 0);
+        let (mut provided, mut rank, mut size) = (0, 0, 0);
         let nothing = std::ptr::null_mut::<c_void>();
         // SAFETY: no arguments are handed over, which the standard permits; the last is written.
         let code = unsafe {
@@ -235,29 +263,26 @@ impl<H: Copy> Begun<H> {
                 &raw mut provided,
             )
         };
-        checked("MPI_Init_thread", code)?;
+        functions.checked("MPI_Init_thread", code)?;
         // SAFETY: handles of this family; the numbers are written.
         unsafe {
-            checked(
+            functions.checked(
                 "MPI_Comm_set_errhandler",
                 set_handler(constants.world, constants.errors_return),
             )?;
-            checked("MPI_Comm_rank", comm_rank(constants.world, &raw mut rank))?;
-            checked("MPI_Comm_size", comm_size(constants.world, &raw mut size))?;
+            functions.checked("MPI_Comm_rank", comm_rank(constants.world, &raw mut rank))?;
+            functions.checked("MPI_Comm_size", comm_size(constants.world, &raw mut size))?;
         }
-        // More than any library writes (MPI_MAX_LIBRARY_VERSION_STRING is 8192 at most).
-        let mut text = vec![0_u8; 16_384];
-        // SAFETY: the library writes less than the buffer holds, and a number.
-        let code = unsafe { version(text.as_mut_ptr().cast(), &raw mut length) };
-        checked("MPI_Get_library_version", code)?;
-        let text = String::from_utf8_lossy(&text);
-        let first = text.split(['\0', '\n']).next().unwrap_or_default();
+        let version = text_of(|text, length| {
+            // SAFETY: the library writes less than the buffer holds, and a number.
+            let _without_a_text_it_has_no_name = unsafe { version(text, length) };
+        });
         Ok(Self {
             constants,
             functions,
             rank: u32::try_from(rank).unwrap_or(0),
             size: u32::try_from(size).unwrap_or(0),
-            version: first.split_whitespace().collect::<Vec<_>>().join(" "),
+            version: version.into_iter().next().unwrap_or_default(),
             open: Vec::new(),
         })
     }
@@ -290,7 +315,7 @@ impl<H: Copy> Begun<H> {
                 &raw mut request,
             )
         };
-        if let Err(error) = checked(call.0, code) {
+        if let Err(error) = self.functions.checked(call.0, code) {
             std::mem::forget(bytes);
             return Err(error);
         }
@@ -334,7 +359,7 @@ impl<H: Copy> Calls for Begun<H> {
         let (there, by) = (&raw mut found, &raw mut status);
         // SAFETY: a flag and a status are written, for each of which there is room.
         let code = unsafe { (self.functions.probe)(any_source, tag, world, there, by) };
-        checked("MPI_Iprobe", code)?;
+        self.functions.checked("MPI_Iprobe", code)?;
         if found == 0 {
             return Ok(None);
         }
@@ -359,7 +384,7 @@ impl<H: Copy> Calls for Begun<H> {
         let ignored = self.constants.status_ignore;
         // SAFETY: the request is one of the library's own that it has not given back.
         let code = unsafe { (self.functions.test)(&raw mut open.request, &raw mut done, ignored) };
-        checked("MPI_Test", code)?;
+        self.functions.checked("MPI_Test", code)?;
         if done == 0 {
             return Ok(None);
         }
@@ -369,7 +394,8 @@ impl<H: Copy> Calls for Begun<H> {
 
     fn finalize(&mut self) -> Result<(), MpiError> {
         // SAFETY: nothing is handed over.
-        checked("MPI_Finalize", unsafe { (self.functions.finalize)() })
+        let code = unsafe { (self.functions.finalize)() };
+        self.functions.checked("MPI_Finalize", code)
     }
 
     fn abort(&mut self, code: i32) {

@@ -3,7 +3,7 @@
 use crate::MpiChoice;
 use crate::library::{Calls, MpiError, Ticket, open};
 use libc::c_int;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// No message is longer: what another rank says is foreign.
@@ -12,6 +12,8 @@ pub const MOST_BYTES: usize = 256 << 20;
 /// Every message begins with as many bytes: who sends it, how long it is, and its beginning.
 const HEAD: usize = 256;
 const INLINE: usize = HEAD - 8;
+/// The length of a rank's last word.
+const LAST: u32 = u32::MAX;
 const HEAD_TAG: c_int = 4201;
 const BODY_TAG: c_int = 4202;
 
@@ -25,6 +27,9 @@ pub struct World {
     bodies: Vec<(u32, Vec<u8>, Ticket)>,
     sending: Vec<Ticket>,
     arrived: VecDeque<(u32, Vec<u8>)>,
+    /// With whom messages were exchanged, and who of them has said its last word.
+    peers: BTreeSet<u32>,
+    parted: BTreeSet<u32>,
 }
 
 impl World {
@@ -41,6 +46,8 @@ impl World {
             bodies: Vec::new(),
             sending: Vec::new(),
             arrived: VecDeque::new(),
+            peers: BTreeSet::new(),
+            parted: BTreeSet::new(),
         })
     }
 
@@ -77,18 +84,45 @@ impl World {
             return Err(MpiError::Message("a message is longer than 256 MiB"));
         };
         self.forget_sent()?;
-        let mut head = vec![0; HEAD];
-        head[..4].copy_from_slice(&self.rank().to_le_bytes());
-        head[4..8].copy_from_slice(&length.to_le_bytes());
         let (begin, rest) = message.split_at(message.len().min(INLINE));
-        head[8..8 + begin.len()].copy_from_slice(begin);
-        let head = self.calls.send(to, HEAD_TAG, head.into_boxed_slice())?;
-        self.sending.push(head);
+        self.send_head(to, length, begin)?;
         if !rest.is_empty() {
             let body = self.calls.send(to, BODY_TAG, rest.into())?;
             self.sending.push(body);
         }
         Ok(())
+    }
+
+    fn send_head(&mut self, to: u32, length: u32, begin: &[u8]) -> Result<(), MpiError> {
+        let mut head = vec![0; HEAD];
+        head[..4].copy_from_slice(&self.rank().to_le_bytes());
+        head[4..8].copy_from_slice(&length.to_le_bytes());
+        head[8..8 + begin.len()].copy_from_slice(begin);
+        let head = self.calls.send(to, HEAD_TAG, head.into_boxed_slice())?;
+        self.sending.push(head);
+        self.peers.insert(to);
+        Ok(())
+    }
+
+    /// Says to all with whom messages were exchanged that nothing more comes.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn part(&mut self) -> Result<(), MpiError> {
+        for peer in self.peers.clone() {
+            self.send_head(peer, LAST, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is on its way any more, neither from here nor to here: all with whom messages
+    /// were exchanged have said their last word, before which everything else arrives.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn has_parted(&mut self) -> Result<bool, MpiError> {
+        while self.receive()?.is_some() {}
+        Ok(self.peers.is_subset(&self.parted) && self.bodies.is_empty() && self.has_sent()?)
     }
 
     /// Lets go of what has been sent.
@@ -131,9 +165,14 @@ impl World {
             };
             self.head = None;
             let (sender, length) = read_head(&head);
+            if sender == from && length == LAST as usize {
+                self.parted.insert(from);
+                continue;
+            }
             if sender != from || length > MOST_BYTES {
                 return Err(MpiError::Message("what came is no message of Fathom's"));
             }
+            self.peers.insert(from);
             let mut message = vec![0; length.min(INLINE)];
             message.copy_from_slice(&head[8..8 + length.min(INLINE)]);
             if length > INLINE {
@@ -267,6 +306,8 @@ mod tests {
             bodies: Vec::new(),
             sending: Vec::new(),
             arrived: VecDeque::new(),
+            peers: BTreeSet::new(),
+            parted: BTreeSet::new(),
         })
     }
 
@@ -286,6 +327,28 @@ mod tests {
     }
 
     #[test]
+    fn ranks_part_when_each_has_taken_all_that_the_other_had_sent() {
+        let [mut one, mut two] = worlds();
+        one.send(1, b"first").unwrap();
+        assert_eq!(two.receive().unwrap(), Some((0, b"first".to_vec())));
+        one.part().unwrap();
+        two.send(0, &[7; 3 * INLINE]).unwrap();
+        assert!(!one.has_parted().unwrap(), "the other may say more");
+        two.part().unwrap();
+        assert!(two.has_parted().unwrap());
+        assert!(one.has_parted().unwrap());
+        assert!(one.calls.waiting(HEAD_TAG).unwrap().is_none());
+        assert!(one.calls.waiting(BODY_TAG).unwrap().is_none());
+        // A last word that comes early is no message.
+        let [mut one, mut two] = worlds();
+        two.send(0, b"a").unwrap();
+        two.part().unwrap();
+        assert_eq!(one.receive().unwrap(), Some((1, b"a".to_vec())));
+        assert_eq!(one.receive().unwrap(), None);
+        assert!(one.has_parted().unwrap());
+    }
+
+    #[test]
     fn what_is_no_message_is_refused() {
         let [mut one, mut two] = worlds();
         let mut head = vec![0; HEAD];
@@ -294,7 +357,7 @@ mod tests {
         assert!(two.receive().is_err(), "of another rank than says so");
         let [mut one, mut two] = worlds();
         let mut head = vec![0; HEAD];
-        head[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+        head[4..8].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
         let _begun = one.calls.send(1, HEAD_TAG, head.into()).unwrap();
         assert!(two.receive().is_err(), "longer than any");
     }

@@ -267,7 +267,9 @@ impl RankLink {
         let Some(own) = own else { return };
         let code = crate::exit::as_heard(code);
         if self.seen.lost().is_empty() {
-            own.close(code);
+            if own.close(code) {
+                super::leaving::ended_whole(self.size);
+            }
         } else {
             own.abort(code);
         }
