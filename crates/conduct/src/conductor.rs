@@ -74,7 +74,9 @@ impl Conduct for Conductor<'_> {
 
     fn settle(&mut self, turn: Turn, longest_ns: u64) -> Option<String> {
         let task = &self.rows[turn.row].tasks[turn.arm];
-        self.drain.settle(task, self.context, longest_ns)
+        let (drain, context) = (&mut self.drain, self.context);
+        let mut own = || drain.settle(task, context, longest_ns);
+        self.works.settle(longest_ns, &mut own)
     }
 }
 

@@ -22,7 +22,7 @@ const OF_OTHERS: u32 = 3;
 /// How much a slot wrote is not counted by its processes: those who write for it may be none of
 /// them.
 #[derive(Debug, Default)]
-pub(crate) struct Drain {
+pub struct Drain {
     /// What waited to be written when the last slot that settled, or the first, began.
     found_bytes: u64,
     /// Slots since then that did not settle: what they left is not what the next one found.
@@ -31,19 +31,15 @@ pub(crate) struct Drain {
 
 impl Drain {
     /// A slot is about to begin.
-    pub(crate) fn begin(&mut self, machine: &Machine) {
+    pub fn begin(&mut self, machine: &Machine) {
         if self.unsettled.is_multiple_of(OF_OTHERS) {
             self.found_bytes = Left::now(machine, None).unwritten_bytes;
         }
     }
 
-    /// Waits as [`settle`] does, until nothing is left that the slot did not find.
-    pub(crate) fn settle(
-        &mut self,
-        task: &Task,
-        context: &Context,
-        limit_ns: u64,
-    ) -> Option<String> {
+    /// Sends the files of a task to their device and waits, for at most `limit_ns`, until the machine
+    /// has no more to write than the slot found. What is left then is said in words.
+    pub fn settle(&mut self, task: &Task, context: &Context, limit_ns: u64) -> Option<String> {
         let left = settle(task, context, limit_ns, self.found_bytes);
         self.unsettled = if left.is_some() {
             self.unsettled + 1

@@ -18,6 +18,16 @@ pub trait Generator {
         watch: &mut dyn Watch,
     ) -> Result<Record, RunError>;
 
+    /// Waits, at most so long, until what was written is where it belongs: on this machine by `own`,
+    /// and on those of others that measured with it. What is left then is said in words.
+    fn settle(
+        &mut self,
+        _longest_ns: u64,
+        own: &mut dyn FnMut() -> Option<String>,
+    ) -> Option<String> {
+        own()
+    }
+
     /// What keeps it from measuring anything more: those that it measures with are lost.
     fn obstacle(&self) -> Option<String> {
         None

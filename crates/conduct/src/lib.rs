@@ -34,6 +34,7 @@ mod works;
 
 pub use command::CommandTask;
 pub use conductor::Conductor;
+pub use drain::Drain;
 pub use experiment::{Experiment, Row, drawn_seed};
 pub use generator::{Alone, Generator};
 pub use gives::{Giver, check_given};

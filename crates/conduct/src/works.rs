@@ -31,6 +31,18 @@ impl<'a> Works<'a> {
         self.generator.as_ref()?.obstacle()
     }
 
+    /// Waits until what was written is where it belongs, on all machines that wrote.
+    pub(crate) fn settle(
+        &mut self,
+        longest_ns: u64,
+        own: &mut dyn FnMut() -> Option<String>,
+    ) -> Option<String> {
+        match &mut self.generator {
+            Some(generator) => generator.settle(longest_ns, own),
+            None => own(),
+        }
+    }
+
     /// Makes what a task needs before it can be measured.
     ///
     /// # Errors

@@ -550,6 +550,43 @@ fn the_phases_of_io500_are_one_plan_of_all_ranks() {
     }
 }
 
+/// A phase in the midst of the plan asks for what no file system does.
+#[test]
+fn a_phase_that_ranks_refuse_is_a_record_that_says_why_and_what_was_measured_before_stands() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let mut alone = Command::new(FATHOM);
+        let alone = alone.args(
+            "profile . --io500-like --threads 1 --size 64M --files 100 --stonewall 30s --dry-run"
+                .split(' '),
+        );
+        let plan = alone.current_dir(dir.path()).output().unwrap();
+        let plan = String::from_utf8(plan.stdout).unwrap();
+        let odd = "block-size = 47008\n";
+        let plan = plan.replacen(odd, &format!("{odd}direct = true\n"), 1);
+        assert!(plan.contains("direct = true"), "{plan}");
+        fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        let words = "profile . --io500-like --rows plan.toml --lead 1s --max-skew 1s --lost-after 60s -o r.jsonl";
+        let (code, said) = launcher.ended_of("2", dir.path(), words);
+        assert_eq!(code, Some(5), "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        let of = |record: &Record| (record.name.clone(), record.outcome.status);
+        let ended: Vec<_> = read.records.iter().map(of).collect();
+        let wanted = [
+            ("ior-easy-write".to_owned(), Status::Ok),
+            ("mdtest-easy-write".to_owned(), Status::Ok),
+            ("ior-hard-write".to_owned(), Status::Failed),
+        ];
+        assert_eq!(ended, wanted, "{name}: {said}");
+        let why = read.records[2].outcome.message.clone().unwrap_or_default();
+        assert!(why.contains("--direct"), "{name}: {why}");
+        assert!(!said.contains("IO500-like score "), "{name}: {said}");
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
+        assert_eq!(left.len(), 2, "{name}: {left:?}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 const ROWS: &str = "\
 [[phase]]
 name = \"reads\"

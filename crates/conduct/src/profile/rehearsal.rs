@@ -121,7 +121,8 @@ fn cost(
     });
     if lab::wrote(&record) {
         let task = Task::from(row.workload.clone());
-        let _the_first_slot_would_tell = drain::settle(&task, context, SETTLE_NS, 0);
+        let mut own = || drain::settle(&task, context, SETTLE_NS, 0);
+        let _the_first_slot_would_tell = generator.settle(SETTLE_NS, &mut own);
     }
     Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
 }

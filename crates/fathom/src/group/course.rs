@@ -67,6 +67,8 @@ pub(super) enum StepWord {
         /// Length of one interval of its series.
         interval_ns: u64,
     },
+    /// To wait, at most so long, until what the last work wrote is where it belongs.
+    Settle { longest_ns: u64 },
     /// With the exit code of all ranks.
     Over(i32),
 }
@@ -84,6 +86,7 @@ impl StepWord {
                     "options": options.collect::<BTreeMap<&str, String>>(),
                 })
             }
+            Self::Settle { longest_ns } => json!({ "settle_ns": longest_ns }),
             Self::Over(code) => json!({ "over": code }),
         }
     }
@@ -93,6 +96,10 @@ impl StepWord {
         let word: Value = serde_json::from_slice(word).ok()?;
         if let Some(code) = word.get("over").and_then(Value::as_i64) {
             return Some(Self::Over(i32::try_from(code).ok()?));
+        }
+        if let Some(longest_ns) = word.get("settle_ns") {
+            let longest_ns = longest_ns.as_u64()?;
+            return Some(Self::Settle { longest_ns });
         }
         let mut workload = Workload::default();
         for (key, text) in word.get("options")?.as_object()? {
@@ -118,6 +125,8 @@ impl RankGroup<'_> {
             let phase = match self.next_step(course, terms) {
                 Ok(StepWord::Work { phase, .. }) => phase,
                 Ok(StepWord::Over(code)) => break Ok(code),
+                // The steps of a course wait for their own end.
+                Ok(StepWord::Settle { .. }) => continue,
                 Err(fault) => break Err(fault),
             };
             let work = GroupWork::Stage(Stage(vec![(*phase).clone()]));
@@ -253,6 +262,7 @@ mod tests {
                 phase: Box::new(Phase { name, workload }),
                 interval_ns: 7,
             },
+            StepWord::Settle { longest_ns: 9 },
             StepWord::Over(5),
         ] {
             let said = word.say().to_string();
@@ -262,6 +272,7 @@ mod tests {
             "",
             "{}",
             "{\"over\":\"x\"}",
+            "{\"settle_ns\":-1}",
             "{\"name\":\"a\",\"options\":{\"no\":\"1\"},\"targets\":[]}",
         ] {
             assert_eq!(StepWord::hear(other.as_bytes()), None, "{other}");

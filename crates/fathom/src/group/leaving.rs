@@ -18,6 +18,9 @@ const LOOK: Duration = Duration::from_millis(2);
 /// The exit code of what is refused before ranks have met: it is refused to all of them.
 const REFUSED: i32 = 2;
 
+/// From here on codes are of signals.
+const STOPPED: i32 = 128;
+
 /// With how many ranks, none of them lost, this one has come to an end of the group; 0 while it has
 /// not.
 static ENDED_WITH: AtomicU32 = AtomicU32::new(0);
@@ -28,9 +31,10 @@ pub(super) fn ended_whole(size: u32) {
 }
 
 /// The exit code of this process, where all ranks end with `code`: of the first when the others
-/// have ended, of another none.
+/// have ended, of another none. A launcher that was stopped asks all that it has stopped.
 pub(crate) fn leave(code: i32) -> i32 {
-    let Some(launched) = launched().filter(|_| code != 0) else {
+    let is_told_by_one = (1..STOPPED).contains(&code);
+    let Some(launched) = launched().filter(|_| is_told_by_one) else {
         return code;
     };
     let is_whole = ENDED_WITH.load(Relaxed) == launched.size;

@@ -9,10 +9,12 @@ use crate::exit::code_of;
 use crate::live::Live;
 use anyhow::Result;
 use clap::ArgMatches;
-use conduct::Generator;
+use conduct::{Drain, Generator, Task};
+use group::Word;
 use host::{Context, PeerFault, Watch};
 use record::{Record, TargetReach};
 use run::RunError;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use workload::{Phase, Stage};
 
@@ -100,12 +102,22 @@ impl RankGroup<'_> {
     /// What every other rank does: what the root says, until it says that it is over.
     fn follow_rows(&self, terms: &GroupTerms) -> Result<i32> {
         let mut number = 0;
+        let (mut drain, mut last) = (Drain::default(), None);
         loop {
             let word = self.hear(|_| Vec::new());
             match word.map_err(RunError::from)? {
                 StepWord::Over(code) => return Ok(code),
+                StepWord::Settle { longest_ns } => {
+                    let left = last.as_ref();
+                    let left = left.and_then(|task| drain.settle(task, &self.context, longest_ns));
+                    let word = json!({ "left": left }).to_string().into_bytes();
+                    let heard = self.connection.round(word, |_| Vec::new());
+                    heard.map_err(RunError::from)?;
+                }
                 StepWord::Work { phase, interval_ns } => {
                     number += 1;
+                    drain.begin(&self.context.machine);
+                    last = Some(Task::from(phase.workload.clone()));
                     let asked = WorkAsked {
                         number,
                         interval_ns,
@@ -120,24 +132,45 @@ impl RankGroup<'_> {
     }
 }
 
+/// What others say is left of the last work, the first of them in words.
+fn left_behind(words: &[Option<Word>], called: impl Fn(u32) -> String) -> Option<String> {
+    let of_word = |word: &Word| {
+        let word: Value = serde_json::from_slice(word).ok()?;
+        Some(word.get("left")?.as_str()?.to_owned())
+    };
+    let left = (0..).zip(words);
+    let left = left.filter_map(|(rank, word)| Some((rank, of_word(word.as_ref()?)?)));
+    let left: Vec<(u32, String)> = left.collect();
+    let (rank, text) = left.first()?;
+    let more = match left.len() {
+        1 => String::new(),
+        all => format!(" (and on {} more)", all - 1),
+    };
+    Some(format!("{}: {text}{more}", called(*rank)))
+}
+
 impl AllRanks<'_> {
-    fn row(&mut self, phase: &Phase, interval_ns: u64) -> Result<Option<Record>, PeerFault> {
-        let (group, terms) = (self.group, self.terms);
-        let word = StepWord::Work {
-            phase: Box::new(phase.clone()),
-            interval_ns,
-        };
-        let said = group.hear(|words| {
+    /// Tells the others what comes now.
+    fn say(&self, word: &StepWord) -> Result<(), PeerFault> {
+        let said = self.group.hear(|words| {
             let word = if words.iter().any(Option::is_none) {
-                fault_word(&group.connection.loss())
+                fault_word(&self.group.connection.loss())
             } else {
                 word.say()
             };
             word.to_string().into_bytes()
         });
-        said.map_err(|fault| PeerFault {
+        said.map(|_| ()).map_err(|fault| PeerFault {
             exit_code: 5,
             ..fault
+        })
+    }
+
+    fn row(&mut self, phase: &Phase, interval_ns: u64) -> Result<Option<Record>, PeerFault> {
+        let (group, terms) = (self.group, self.terms);
+        self.say(&StepWord::Work {
+            phase: Box::new(phase.clone()),
+            interval_ns,
         })?;
         self.number += 1;
         let asked = WorkAsked {
@@ -178,7 +211,50 @@ impl Generator for AllRanks<'_> {
         })
     }
 
+    fn settle(
+        &mut self,
+        longest_ns: u64,
+        own: &mut dyn FnMut() -> Option<String>,
+    ) -> Option<String> {
+        // With a fault nothing more is measured; whoever measures next says so.
+        if self.lost.is_some() || self.say(&StepWord::Settle { longest_ns }).is_err() {
+            return own();
+        }
+        let own = own();
+        let connection = &self.group.connection;
+        let mut others = None;
+        let heard = connection.round(b"{}".to_vec(), |words| {
+            others = left_behind(&words, |rank| connection.called(rank));
+            b"{}".to_vec()
+        });
+        if let Err(fault) = heard {
+            self.lost = Some(fault);
+        }
+        let left: Vec<String> = own.into_iter().chain(others).collect();
+        (!left.is_empty()).then(|| left.join("; "))
+    }
+
     fn obstacle(&self) -> Option<String> {
         self.lost.as_ref().map(|fault| fault.text.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_other_hosts_have_not_written_is_told_by_the_first_of_them() {
+        let word = |left: Option<&str>| -> Option<Word> {
+            Some(json!({ "left": left }).to_string().into_bytes().into())
+        };
+        let called = |rank| format!("node{rank}");
+        let all = [word(None), word(Some("34 MiB unwritten")), None, word(None)];
+        let told = left_behind(&all, called);
+        assert_eq!(told.as_deref(), Some("node1: 34 MiB unwritten"));
+        let all = [word(Some("x")), word(Some("y")), word(Some("z"))];
+        let told = left_behind(&all, called);
+        assert_eq!(told.as_deref(), Some("node0: x (and on 2 more)"));
+        assert_eq!(left_behind(&[word(None), None], called), None);
     }
 }
