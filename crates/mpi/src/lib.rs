@@ -12,10 +12,11 @@
 #![deny(unsafe_code)]
 
 mod choice;
+mod error;
 mod family;
 mod library;
 mod world;
 
 pub use choice::{Launched, MpiChoice};
-pub use library::MpiError;
+pub use error::MpiError;
 pub use world::{MOST_BYTES, World};

@@ -5,35 +5,15 @@
     reason = "a library that is opened when the program runs has no types"
 )]
 
+use crate::error::{MpiError, text_of};
 use crate::family::{
     Abort, AskError, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler,
     StatusRoom, Test, Transfer,
 };
-use libc::{c_char, c_int, c_void};
+use libc::{c_int, c_void};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-/// Why there are no messages.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MpiError {
-    #[error("no MPI library opens ({tried})")]
-    NoLibrary { tried: String },
-    #[error("{} is no MPI library: it has no {symbol}", library.display())]
-    NoSymbol {
-        library: PathBuf,
-        symbol: &'static str,
-    },
-    #[error("{call} failed with {code}: {says}")]
-    Call {
-        call: &'static str,
-        code: i32,
-        /// What the library says of it.
-        says: String,
-    },
-    #[error("{0}")]
-    Message(&'static str),
-}
 
 /// A transfer that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,20 +186,6 @@ macro_rules! function {
         // size that the family has.
         unsafe { std::mem::transmute::<*mut c_void, $of>($library.symbol($name)?) }
     };
-}
-
-/// More than any library writes (its text of a version has 8192 letters at most, of an error 1024).
-const MOST_TEXT: usize = 16_384;
-
-/// What a library writes, its lines.
-fn text_of(write: impl FnOnce(*mut c_char, *mut c_int)) -> Vec<String> {
-    let mut text = vec![0_u8; MOST_TEXT];
-    let mut length = 0;
-    write(text.as_mut_ptr().cast(), &raw mut length);
-    let text = String::from_utf8_lossy(&text);
-    let text = text.split('\0').next().unwrap_or_default();
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.lines().map(words).collect()
 }
 
 impl<H> Functions<H> {

@@ -1,7 +1,8 @@
 //! Messages of any length between ranks, on transfers of lengths that are known before.
 
 use crate::MpiChoice;
-use crate::library::{Calls, MpiError, Ticket, open};
+use crate::error::MpiError;
+use crate::library::{Calls, Ticket, open};
 use libc::c_int;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};

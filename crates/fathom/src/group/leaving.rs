@@ -3,18 +3,17 @@
 //! A launcher that sees one of its processes fail kills the others, and what it ends with itself may
 //! then be made of the signal (MPICH's 9) instead of what all have said.
 
+use super::launched::launched;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
-
-use super::launched::launched;
+use sys::{Clock as _, MachineClock};
 
 /// The first waits no longer for others on its machine.
-const MOST: Duration = Duration::from_secs(5);
+const MOST_NS: u64 = 5_000_000_000;
 /// Those on other machines have so long.
-const ELSEWHERE: Duration = Duration::from_millis(100);
-const LOOK: Duration = Duration::from_millis(2);
+const ELSEWHERE_NS: u64 = 100_000_000;
+const LOOK_NS: u64 = 2_000_000;
 /// The exit code of what is refused before ranks have met: it is refused to all of them.
 const REFUSED: i32 = 2;
 
@@ -54,18 +53,19 @@ fn wait_for_others(size: u32) {
     };
     let parent = std::os::unix::process::parent_id();
     let beside = || running_below(parent, &own, std::process::id());
-    let until = Instant::now() + MOST;
+    let clock = MachineClock::monotonic();
+    let until = clock.now() + MOST_NS;
     let mut most = 0;
     loop {
         let left = beside();
         most = most.max(left);
-        if left == 0 || Instant::now() >= until {
+        if left == 0 || clock.now() >= until {
             break;
         }
-        std::thread::sleep(LOOK);
+        clock.sleep_until(clock.now() + LOOK_NS);
     }
     if most + 1 < size {
-        std::thread::sleep(ELSEWHERE);
+        clock.sleep_until(clock.now() + ELSEWHERE_NS);
     }
 }
 
