@@ -15,7 +15,7 @@ const LOOK_NS: u64 = 1_000_000;
 /// The same where nobody has said anything for so long: a look of some libraries takes 20 µs of a CPU
 /// that a worker needs.
 const QUIET_LOOK_NS: u64 = 5_000_000;
-const QUIET_AFTER_NS: u64 = 100_000_000;
+const QUIET_AFTER_NS: u64 = 20_000_000;
 /// The same for so long after a word about time.
 const CLOSE_LOOK_NS: u64 = 20_000;
 const CLOSE_FOR_NS: u64 = 10_000_000;

@@ -319,7 +319,8 @@ impl GroupMember {
                 (true, false) => self.timing.ask_every_ns,
                 (true, true) => self.timing.ask_every_ns.saturating_mul(10),
                 (false, _) if self.drift.is_open() => self.timing.ask_every_ns,
-                (false, _) => self.timing.tell_every_ns,
+                // A question has both look closely for a while, which costs a worker its CPU.
+                (false, _) => self.timing.tell_every_ns.saturating_mul(10),
             };
             self.next_ask = now.saturating_add(every);
         }
