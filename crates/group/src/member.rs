@@ -3,7 +3,7 @@
 
 mod course;
 
-use crate::drift::{ClockDrift, DriftQuestion};
+use crate::drift::{BestBound, ClockDrift, DriftQuestion};
 use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
 use crate::root::Root;
@@ -32,6 +32,7 @@ pub struct GroupMember {
     /// The start that it waits for, counted from 1, and since when.
     wants: u32,
     wants_since: u64,
+    best: BestBound,
     /// The start for which the root was told that this clock is known.
     told_ready: u32,
     begun: u32,
@@ -63,6 +64,7 @@ impl GroupMember {
             said: None,
             wants: 0,
             wants_since: now,
+            best: BestBound::default(),
             told_ready: 0,
             begun: 0,
             wants_halt: false,
@@ -108,6 +110,7 @@ impl GroupMember {
             MemberInput::Ready => {
                 self.wants = self.begun + 1;
                 (self.wants_since, self.next_ask, self.next_tell) = (now, now, now);
+                self.best = BestBound::default();
             }
             MemberInput::Snapshot(word) => match self.rank {
                 0 => out.push(Act::Snapshot(0, word)),
@@ -305,13 +308,18 @@ impl GroupMember {
             self.end(MemberEnd::RootLost, out);
             return;
         }
-        let compared = self.drift.answer(now, self.timing.wanted_bound_ns);
+        let compared = self.drift.answer(
+            now,
+            self.timing.wanted_bound_ns,
+            self.timing.clocks_still_ns,
+        );
         out.extend(compared.map(Act::Compared));
         let waits = self.wants > self.begun;
         let bound = self.clock.map(|clock| clock.grown(now).bound_ns());
         let waited = now.saturating_sub(self.wants_since) >= self.timing.clocks_for_ns;
         let is_good = bound.is_some_and(|bound| bound <= self.timing.wanted_bound_ns);
-        let known = bound.filter(|_| waits && (is_good || waited));
+        let is_still = waits && self.best.is_still(now, bound, self.timing.clocks_still_ns);
+        let known = bound.filter(|_| waits && (is_good || waited || is_still));
         if now >= self.next_ask {
             out.push(Act::Send(Self::asks(self.rank), Message::Ask { sent: now }));
             // What it knows grows old, and whoever asks it is told no better.

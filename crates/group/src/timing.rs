@@ -11,6 +11,8 @@ pub struct GroupTiming {
     pub wanted_bound_ns: u64,
     /// After so long it must do as it is known.
     pub clocks_for_ns: u64,
+    /// What has not become better by a tenth for so long must do, too.
+    pub clocks_still_ns: u64,
     /// After so long at the end what a clock did since the start is as it is known.
     pub compare_for_ns: u64,
     /// Between two questions for the time.
@@ -26,6 +28,7 @@ impl Default for GroupTiming {
             lost_after_ns: 10_000_000_000,
             wanted_bound_ns: 50_000,
             clocks_for_ns: 2_000_000_000,
+            clocks_still_ns: 100_000_000,
             compare_for_ns: 500_000_000,
             ask_every_ns: 5_000_000,
             tell_every_ns: 1_000_000_000,
