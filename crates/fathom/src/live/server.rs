@@ -12,8 +12,11 @@ use std::time::Duration;
 
 /// So many are answered at once.
 const MOST: usize = 32;
+/// So many more are told that there are too many.
+const MOST_TOLD: usize = 128;
 const LONGEST_HEAD: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE_FOR_MORE: Duration = Duration::from_secs(1);
 
 /// What a listener shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +61,12 @@ pub(super) fn listen(
             for stream in listener.incoming().flatten() {
                 let door = Arc::clone(&door);
                 let answer = move || {
-                    if door.open.fetch_add(1, Ordering::Relaxed) < MOST {
-                        let _a_client_that_leaves_costs_nothing = door.answer(&stream);
-                    }
+                    let open = door.open.fetch_add(1, Ordering::Relaxed);
+                    let _a_client_that_leaves_costs_nothing = match open {
+                        ..MOST => door.answer(&stream),
+                        ..MOST_TOLD => turn_away(&stream),
+                        MOST_TOLD.. => Ok(()),
+                    };
                     door.open.fetch_sub(1, Ordering::Relaxed);
                 };
                 let _refused_where_no_thread_starts = std::thread::Builder::new()
@@ -82,6 +88,15 @@ struct PageRequest {
 /// Why there is no answer but a few words.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(&'static str, &'static str);
+
+/// Says that too many ask. What was asked is read: a client that writes to a closed door hears nothing.
+fn turn_away(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE_FOR_MORE))?;
+    stream.set_write_timeout(Some(PATIENCE_FOR_MORE))?;
+    let _whatever_was_asked = read(stream)?;
+    let why = "as many as are answered at once read this already; ask again in a moment\n";
+    send(stream, "503 Service Unavailable", PLAIN, why, false)
+}
 
 impl Door {
     fn answer(&self, stream: &TcpStream) -> std::io::Result<()> {
@@ -327,5 +342,35 @@ mod tests {
                 "{bad:?}"
             );
         }
+    }
+
+    #[test]
+    fn one_client_more_than_are_answered_is_told_so() {
+        let ask = |at: SocketAddr, path: &str| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            let text = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            stream.write_all(text.as_bytes()).unwrap();
+            stream
+        };
+        let first_line = |stream: &mut TcpStream| {
+            let mut text = [0; 12];
+            stream.read_exact(&mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let board = Board::open("a test".into()).unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let at = listen(any, None, Shows::Page, board).unwrap();
+        // Each of them is answered before the next asks, and stays for the news.
+        let mut open: Vec<TcpStream> = (0..MOST).map(|_| ask(at, "/events")).collect();
+        for stream in &mut open {
+            assert_eq!(first_line(stream), "HTTP/1.1 200");
+        }
+        let mut more = ask(at, "/");
+        let mut text = String::new();
+        more.read_to_string(&mut text).unwrap();
+        assert!(
+            text.starts_with("HTTP/1.1 503 ") && text.contains("ask again"),
+            "{text}"
+        );
     }
 }

@@ -160,8 +160,13 @@ fn lines_of(out: &mut String, labels: usize, lines: &[Vec<String>]) {
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
+    let mut is_in_word = false;
     while let Some(c) = rest.next() {
+        let follows_word = std::mem::replace(&mut is_in_word, c.is_alphanumeric());
+        let begins_word = rest.peek().is_some_and(|next| next.is_alphanumeric());
         match c {
+            // Nobody is called because a device has their name.
+            '@' if !follows_word && begins_word => out.push_str("@<!-- -->"),
             '\\' | '|' | '*' | '`' => out.extend(['\\', c]),
             // Brackets are plain unless they make a link.
             ']' if matches!(rest.peek(), Some('(' | '[' | ':')) => out.push_str("\\]"),
@@ -186,6 +191,7 @@ mod tests {
             "a\\|b &lt;img src=x&gt; [c\\](d) \\`e\\` \\*f\\*"
         );
         assert_eq!(escaped("[1, 2]"), "[1, 2]");
+        assert_eq!(escaped("@root a@b (@x"), "@<!-- -->root a@b (@<!-- -->x");
         assert_eq!(escaped("a\u{202e}b\u{1b}c"), "a b c");
     }
 }
