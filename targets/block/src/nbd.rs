@@ -8,10 +8,12 @@
 mod client_memory;
 mod connection;
 mod conversation;
+mod incoming;
 mod negotiation;
 mod pipe;
 mod reply_queue;
 mod server;
+mod stay;
 #[cfg(test)]
 mod tests;
 mod wire;

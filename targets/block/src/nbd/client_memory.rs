@@ -3,7 +3,8 @@
 //!
 //! Each client has room for short requests for as long as it is there. What takes more is done when
 //! others have taken their answers or gone: whoever waits is read from no further, and after a while
-//! refused (ENOMEM).
+//! refused (ENOMEM). Before that whoever keeps memory for what does not come, or takes none of its
+//! answers, has to give it back ([`super::stay`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -26,6 +27,8 @@ const SHORT_PART: u64 = 4;
 pub struct ClientMemory {
     total: u64,
     used: AtomicU64,
+    /// How often somebody found none.
+    waits: AtomicU64,
     refused: Box<dyn Fn() + Send + Sync>,
     is_short: AtomicBool,
 }
@@ -38,6 +41,7 @@ impl ClientMemory {
         Self {
             total: (left / 4).max(LONG.min(left / 2)).min(MOST),
             used: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
             refused: Box::new(refused),
             is_short: AtomicBool::new(false),
         }
@@ -68,6 +72,7 @@ impl ClientMemory {
         admitted.then(|| MemoryShare {
             of: Arc::clone(self),
             taken: LEAST,
+            waits: self.waits.load(Relaxed),
         })
     }
 }
@@ -86,12 +91,25 @@ pub(super) enum MemoryGrant {
 pub(super) struct MemoryShare {
     of: Arc<ClientMemory>,
     taken: u64,
+    /// How often somebody had waited when it was last asked.
+    waits: u64,
 }
 
 impl MemoryShare {
     /// Whether those who rest should keep no more than they need.
     pub(super) fn is_tight(&self) -> bool {
         self.of.unused() < self.of.total / 2
+    }
+
+    /// Whether it has more than each client has.
+    pub(super) fn is_long(&self) -> bool {
+        self.taken > LEAST
+    }
+
+    /// Whether somebody has waited for memory since it was last asked.
+    pub(super) fn others_waited(&mut self) -> bool {
+        let waits = self.of.waits.load(Relaxed);
+        std::mem::replace(&mut self.waits, waits) != waits
     }
 
     /// Takes more, up to so many bytes in all.
@@ -106,6 +124,9 @@ impl MemoryShare {
             return MemoryGrant::Never;
         }
         if !self.of.take(more, self.of.long()) {
+            self.of.waits.fetch_add(1, Relaxed);
+            // Its own waiting is not that of others.
+            self.waits = self.waits.wrapping_add(1);
             return MemoryGrant::Waits;
         }
         self.taken = wanted;
@@ -150,7 +171,10 @@ mod tests {
             MemoryGrant::Taken,
             "it has as much"
         );
+        assert!(one.is_long() && !one.others_waited());
         assert_eq!(other.take_up_to(16 * MIB), MemoryGrant::Waits);
+        assert!(one.others_waited() && !one.others_waited());
+        assert!(!other.others_waited(), "it was itself");
         assert_eq!(other.take_up_to(36 * MIB), MemoryGrant::Never);
         let short: Vec<_> = (0..20).map(|_| memory.admit().unwrap()).collect();
         drop(short);

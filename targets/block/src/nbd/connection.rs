@@ -1,7 +1,9 @@
 //! A conversation over a socket.
 
 use super::conversation::Conversation;
+use super::incoming::{INPUT, Incoming};
 use super::pipe::Pipe;
+use super::stay::{self, Keeps, Stay};
 use super::{Awaits, HangUp};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno as SocketErrno;
@@ -11,8 +13,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What is read at once, unless one message is longer.
-pub(super) const INPUT: usize = 256 << 10;
 /// How long somebody may take until requests can come.
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// How long a thread looks for the next request before it sleeps, as long as requests come within
@@ -24,61 +24,6 @@ const SHORT_NS: u64 = 5_000_000_000;
 const SHORT_LOOK_NS: u64 = 2_000_000;
 /// How long a client may take for its last answers when the server ends.
 const FAREWELL_NS: u64 = 1_000_000_000;
-
-/// Bytes that came and were not read yet.
-struct Incoming {
-    bytes: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Incoming {
-    fn new() -> Self {
-        Self {
-            bytes: Vec::new(),
-            start: 0,
-            end: 0,
-        }
-    }
-
-    fn unread(&self) -> &[u8] {
-        &self.bytes[self.start..self.end]
-    }
-
-    /// Takes no more than short messages need, if there is no more in it.
-    fn rest(&mut self) {
-        if self.bytes.len() > INPUT && self.end - self.start <= INPUT {
-            self.bytes.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            self.bytes.truncate(INPUT);
-            self.bytes.shrink_to_fit();
-        }
-    }
-
-    /// Room for more of a message of so many bytes, or for whatever comes. It grows with what has
-    /// come: who announces a long message and does not send it takes no memory. `None` where there
-    /// is no memory for it.
-    fn room(&mut self, message: usize) -> Option<&mut [u8]> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        }
-        if message > INPUT || self.start + message.max(INPUT / 2) > self.bytes.len() {
-            self.bytes.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            let wanted = message.max(INPUT);
-            let earned = wanted.min((2 * self.end).max(INPUT));
-            if self.bytes.len() < earned {
-                let more = earned - self.bytes.len();
-                self.bytes.try_reserve_exact(more).ok()?;
-                self.bytes.resize(earned, 0);
-            } else if self.bytes.len() > wanted && self.end <= wanted {
-                self.bytes.truncate(wanted);
-                self.bytes.shrink_to_fit();
-            }
-        }
-        Some(&mut self.bytes[self.end..])
-    }
-}
 
 /// The end of the server, which wakes whoever waits for a client.
 pub(super) struct ClosingTime {
@@ -128,6 +73,7 @@ pub(super) struct Exchange<'a, S> {
     full: bool,
     /// Since when the next request waits for memory that others have.
     short_since: Option<u64>,
+    stay: Stay,
     /// Whether the last request came so soon that it is worth looking for the next.
     brisk: bool,
     /// Whether somebody else can run while this thread looks.
@@ -147,6 +93,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             message: 0,
             full: false,
             short_since: None,
+            stay: Stay::default(),
             brisk: false,
             has_company: std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1),
             ending,
@@ -176,6 +123,14 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             self.settle();
             if understood.is_err() || self.conversation.is_short() {
                 return self.farewell();
+            }
+            match self.overstays() {
+                Keeps::Nothing => {}
+                Keeps::Message => {
+                    self.conversation.give_up();
+                    continue;
+                }
+                Keeps::Answers => return,
             }
             match self.receive() {
                 Ok(()) => {}
@@ -226,7 +181,10 @@ impl<'a, S: AsFd> Exchange<'a, S> {
     fn send(&mut self) -> Result<(), Over> {
         while !self.conversation.answer().is_empty() {
             match self.pipe.send(self.conversation.answer()) {
-                Ok(bytes) => self.conversation.sent(bytes),
+                Ok(bytes) => {
+                    self.conversation.sent(bytes);
+                    self.stay.moved(bytes);
+                }
                 Err(SocketErrno::AGAIN) => return Ok(()),
                 Err(SocketErrno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -251,6 +209,20 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         self.conversation.settle(takes);
     }
 
+    /// What it has kept for too long while others wait for the memory.
+    fn overstays(&mut self) -> Keeps {
+        let keeps = self.conversation.keeps(self.message);
+        if keeps == Keeps::Nothing && !self.stay.is_watched() {
+            return Keeps::Nothing;
+        }
+        let (wanted, now) = (self.conversation.others_waited(), sys::monotonic_ns());
+        if self.stay.is_over(keeps, wanted, now) {
+            keeps
+        } else {
+            Keeps::Nothing
+        }
+    }
+
     /// Whether something waits to be sent.
     fn has_answers(&self) -> bool {
         !self.conversation.answer().is_empty() || self.pipe.is_pending()
@@ -267,7 +239,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         if self.full && alone {
             return Ok(());
         }
-        if alone && !self.conversation.negotiates() {
+        if alone && !self.conversation.negotiates() && !self.stay.is_watched() {
             self.next_request()
         } else if self.ready(answers)? {
             self.read(RecvFlags::DONTWAIT).map(|_| ())
@@ -299,6 +271,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             Ok(0) => Err(Over::Ended),
             Ok(bytes) => {
                 self.incoming.end += bytes;
+                self.stay.moved(bytes);
                 Ok(true)
             }
             Err(SocketErrno::AGAIN | SocketErrno::INTR) => Ok(false),
@@ -336,7 +309,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             until = Some(until.map_or(end, |due| due.min(end)));
         }
         let look = self.short_since.map(|_| now + SHORT_LOOK_NS);
-        let until = until.into_iter().chain(self.last_moment).chain(look).min();
+        let watched = self.stay.is_watched().then_some(now + stay::LOOK_NS);
+        let until = until.into_iter().chain(self.last_moment).chain(look);
+        let until = until.chain(watched).min();
         let limit = until.map(|until| span(until.saturating_sub(now)));
         let (lane, socket) = (self.conversation.lane(), self.pipe.socket());
         let waker = lane.waker().unwrap_or(socket.as_fd());
@@ -395,6 +370,7 @@ fn span(ns: u64) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nbd::ClientMemory;
     use crate::testing::memory;
     use std::io::{Read as _, Write as _};
     use std::net::Shutdown;
@@ -511,21 +487,65 @@ mod tests {
         assert_eq!(heard, 18 + 10 + 3 * ((32 << 10) + 16));
     }
 
+    /// One client that misuses what it may take, and another that needs as much and is read from.
+    fn beside_one_who_says(hostile: &[u8], then: impl FnOnce(&mut UnixStream) + Send) {
+        const LONG: u32 = 24 << 20;
+        let device = memory(64 << 20);
+        let clients = Arc::new(ClientMemory::of(Some(160 << 20), || {}));
+        let ending = ClosingTime::new().unwrap();
+        let free = clients.unused();
+        std::thread::scope(|scope| {
+            let serve = || {
+                let (near, far) = client();
+                let conversation = Conversation::new(&device, "");
+                let conversation = conversation.sharing(clients.admit().unwrap());
+                let ending = &ending;
+                scope.spawn(move || {
+                    let mut exchange = Exchange::new(&far, conversation, ending);
+                    exchange.stay = Stay::of(0);
+                    exchange.run();
+                });
+                near
+            };
+            let (mut bad, mut good) = (serve(), serve());
+            bad.write_all(hostile).unwrap();
+            while clients.unused() > free - u64::from(LONG) {
+                std::thread::yield_now();
+            }
+            good.write_all(&request(0, LONG)).unwrap();
+            let mut heard = vec![0; 18 + 10 + 16];
+            good.read_exact(&mut heard).unwrap();
+            assert_eq!(heard[28 + 4..28 + 8], [0; 4], "it was refused");
+            good.read_exact(&mut vec![0; LONG as usize]).unwrap();
+            then(&mut bad);
+        });
+        assert_eq!(clients.unused(), free);
+    }
+
     #[test]
-    fn a_message_that_is_announced_and_not_sent_takes_no_memory() {
-        const MESSAGE: usize = 32 << 20;
-        let mut incoming = Incoming::new();
-        let mut sent = 0;
-        while sent < MESSAGE {
-            let room = incoming.room(MESSAGE).unwrap().len();
-            assert!(incoming.bytes.len() <= (2 * sent).max(INPUT));
-            let piece = room.min(MESSAGE - sent).min(100_000);
-            incoming.end += piece;
-            sent += piece;
-        }
-        assert_eq!(incoming.unread().len(), MESSAGE);
-        incoming.start = incoming.end;
-        incoming.room(0);
-        assert_eq!(incoming.bytes.len(), MESSAGE, "the next may be as long");
+    fn a_write_that_is_announced_and_not_sent_is_given_up_when_others_need_its_memory() {
+        const LONG: usize = 24 << 20;
+        let write = request(1, u32::try_from(LONG).unwrap());
+        let begun = [write, vec![7; 1000]].concat();
+        beside_one_who_says(&begun, |bad| {
+            let mut heard = [0; 18 + 10 + 16];
+            bad.read_exact(&mut heard).unwrap();
+            assert_eq!(heard[28 + 4..28 + 8], 12_u32.to_be_bytes());
+            // Its connection goes on once the rest has come.
+            bad.write_all(&vec![7; LONG - 1000]).unwrap();
+            bad.write_all(&request(0, 512)).unwrap();
+            let mut heard = [1; 16 + 512];
+            bad.read_exact(&mut heard).unwrap();
+            assert_eq!(heard[16..], [0; 512], "nothing was written");
+        });
+    }
+
+    #[test]
+    fn who_takes_no_answers_is_hung_up_on_when_others_need_the_memory() {
+        beside_one_who_says(&request(0, 24 << 20), |bad| {
+            let mut heard = Vec::new();
+            let _what_was_on_its_way = bad.read_to_end(&mut heard);
+            assert!(heard.len() < 24 << 20, "{}", heard.len());
+        });
     }
 }

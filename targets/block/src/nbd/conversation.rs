@@ -55,6 +55,8 @@ pub struct Conversation {
     incoming: usize,
     /// The next request is refused where its memory is not to be had.
     hurries: bool,
+    /// The write that has not come whole is refused.
+    gives_up: bool,
     pub(super) out: ReplyQueue,
 }
 
@@ -76,6 +78,7 @@ impl Conversation {
             share: None,
             incoming: 0,
             hurries: false,
+            gives_up: false,
             out,
         }
     }

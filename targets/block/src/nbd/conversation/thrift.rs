@@ -2,6 +2,7 @@
 
 use super::super::Awaits;
 use super::super::client_memory::{MemoryGrant, MemoryShare};
+use super::super::stay::Keeps;
 use super::super::wire::{REQUEST_BYTES, WireRequest};
 use super::Conversation;
 use crate::request::Errno;
@@ -9,7 +10,7 @@ use crate::request::Errno;
 /// What each client has for answers without asking.
 const FREE_BYTES: usize = 128 << 10;
 /// A message up to this length is what each client has room for.
-const SHORT_MESSAGE: usize = super::super::connection::INPUT;
+const SHORT_MESSAGE: usize = super::super::incoming::INPUT;
 
 impl Conversation {
     /// Takes no more memory than it has of that for all clients.
@@ -42,6 +43,29 @@ impl Conversation {
         self.hurries = true;
     }
 
+    /// What it keeps of the memory that others may wait for, beside what each client has.
+    pub(in super::super) fn keeps(&self, message: usize) -> Keeps {
+        if !self.share.as_ref().is_some_and(MemoryShare::is_long) {
+            Keeps::Nothing
+        } else if message > SHORT_MESSAGE {
+            Keeps::Message
+        } else if self.out.waiting().is_empty() {
+            Keeps::Nothing
+        } else {
+            Keeps::Answers
+        }
+    }
+
+    /// Whether others have waited for memory since it was last asked.
+    pub(in super::super) fn others_waited(&mut self) -> bool {
+        self.share.as_mut().is_some_and(MemoryShare::others_waited)
+    }
+
+    /// Has the write that has not come whole refused, and what still comes of it passed over.
+    pub(in super::super) fn give_up(&mut self) {
+        self.gives_up = true;
+    }
+
     /// Bytes beside those that each client has.
     fn takes(&self) -> usize {
         Self::would_take(self.out.takes(), self.held_bytes, self.incoming)
@@ -69,6 +93,9 @@ impl Conversation {
     /// Waits for the rest of a write, for which there is room where it is short.
     #[cold]
     pub(super) fn expect(&mut self, wire: &WireRequest) -> Result<usize, Awaits> {
+        if std::mem::take(&mut self.gives_up) {
+            return Ok(self.refuse(wire));
+        }
         let message = REQUEST_BYTES + wire.length as usize;
         let incoming = message.saturating_sub(SHORT_MESSAGE).max(self.incoming);
         match self.afford(Self::would_take(
@@ -81,12 +108,15 @@ impl Conversation {
                 Err(Awaits::Bytes(message))
             }
             MemoryGrant::Waits => Err(Awaits::Memory),
-            MemoryGrant::Never => {
-                self.skipped = wire.length;
-                self.end(wire.cookie, Err(Errno::ENOMEM));
-                Ok(REQUEST_BYTES)
-            }
+            MemoryGrant::Never => Ok(self.refuse(wire)),
         }
+    }
+
+    /// Refuses a write before it has come; says how many bytes are done with.
+    fn refuse(&mut self, wire: &WireRequest) -> usize {
+        self.skipped = wire.length;
+        self.end(wire.cookie, Err(Errno::ENOMEM));
+        REQUEST_BYTES
     }
 
     /// Bytes that it may take with a read of this length.
