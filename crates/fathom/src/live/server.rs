@@ -62,10 +62,12 @@ pub(super) fn listen(
                 let door = Arc::clone(&door);
                 let answer = move || {
                     let open = door.open.fetch_add(1, Ordering::Relaxed);
-                    let _a_client_that_leaves_costs_nothing = match open {
-                        ..MOST => door.answer(&stream),
-                        ..MOST_TOLD => turn_away(&stream),
-                        MOST_TOLD.. => Ok(()),
+                    let _a_client_that_leaves_costs_nothing = if open < MOST {
+                        door.answer(&stream)
+                    } else if open < MOST_TOLD {
+                        turn_away(&stream)
+                    } else {
+                        Ok(())
                     };
                     door.open.fetch_sub(1, Ordering::Relaxed);
                 };
