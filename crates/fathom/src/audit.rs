@@ -5,7 +5,7 @@ use crate::records;
 use crate::run::switch;
 use crate::tell::{annotate, annotate_argument, layout, tell, tell_form};
 use crate::written::{self, AUDIT};
-use analyze::{Finding, Located, Severity};
+use analyze::{Finding, Located, Severity, is_always};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use record::Record;
@@ -34,7 +34,7 @@ pub(crate) fn command() -> Command {
         .arg(records::argument())
         .arg(switch(
             "all",
-            "Every finding, also where many records have the same",
+            "Every finding in full, also what is always so and what many records have",
         ))
         .arg(switch("json", "One JSON array of findings, all of them"))
         .arg(output_argument(
@@ -101,25 +101,22 @@ fn outputs(matches: &ArgMatches, records: &[&PathBuf]) -> Result<Vec<(OutputFile
 }
 
 /// What many records say once, unless every finding is asked for; then findings about several
-/// records, then those of each record in order.
+/// records, then those of each record in order, and what is always so in one line.
 fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> String {
     let AuditAccount {
-        found,
-        records,
-        places,
+        records, places, ..
     } = *account;
     let mut page = Page::new(layout);
+    let is_folded = |located: &&Located| !shows_all && is_always(&located.finding, located.record);
+    let (always, found): (Vec<&Located>, Vec<&Located>) = account.found.iter().partition(is_folded);
     let repeated: Vec<(Severity, &str)> = if shows_all {
         Vec::new()
     } else {
-        repeated(found)
+        repeated(&found)
     };
-    let is_repeated = |located: &&Located| repeated.contains(&key(located));
+    let is_repeated = |located: &Located| repeated.contains(&key(located));
     for kind in &repeated {
-        let of: Vec<&Located> = found
-            .iter()
-            .filter(|located| key(located) == *kind)
-            .collect();
+        let of: Vec<&Located> = of_kind(&found, *kind).collect();
         let share = format!(
             " ({} of {} records, so or alike; --all shows each)",
             with_record(&of),
@@ -131,8 +128,8 @@ fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> Stri
     }
     page.gap();
     for group in std::iter::once(None).chain((0..records.len()).map(Some)) {
-        let findings: Vec<&Located> = found
-            .iter()
+        let here = found.iter().copied();
+        let findings: Vec<&Located> = here
             .filter(|located| located.record == group && !is_repeated(located))
             .collect();
         if findings.is_empty() {
@@ -148,6 +145,10 @@ fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> Stri
             .for_each(|located| show(&mut page, "  ", &located.finding, ""));
         page.gap();
     }
+    if let Some(line) = as_always(&always, records.len()) {
+        page.wrapped("", 2, &line);
+        page.gap();
+    }
     page.line(&format!(
         "{} record{}: {}; `fathom explain RULE` says more",
         records.len(),
@@ -155,6 +156,27 @@ fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> Stri
         account.counts()
     ));
     page.finish()
+}
+
+/// What holds of this way of measuring and says nothing of these records, once each.
+fn as_always(found: &[&Located], records: usize) -> Option<String> {
+    let kinds: BTreeSet<(Severity, &str)> = found.iter().map(|located| key(located)).collect();
+    let text = |kind| {
+        let of: Vec<&Located> = of_kind(found, kind).collect();
+        let message = of.first().map_or("", |located| &located.finding.message);
+        match with_record(&of) {
+            0 | 1 => message.to_owned(),
+            n => format!("{message} ({n} of {records} records, so or alike)"),
+        }
+    };
+    let texts: Vec<String> = kinds.into_iter().map(text).collect();
+    (!texts.is_empty())
+        .then(|| format!("As always: {} (--all shows each in full)", texts.join("; ")))
+}
+
+fn of_kind<'f>(found: &[&'f Located], kind: (Severity, &str)) -> impl Iterator<Item = &'f Located> {
+    let found = found.iter().copied();
+    found.filter(move |located| key(located) == kind)
 }
 
 fn show(page: &mut Page, margin: &str, finding: &Finding, end: &str) {
@@ -187,16 +209,10 @@ fn with_record(found: &[&Located]) -> usize {
 }
 
 /// What more records than can be read one by one say, the gravest first.
-fn repeated(found: &[Located]) -> Vec<(Severity, &'static str)> {
-    let keys: BTreeSet<(Severity, &'static str)> = found.iter().map(key).collect();
-    let records = |kind: &(Severity, &str)| {
-        with_record(
-            &found
-                .iter()
-                .filter(|located| key(located) == *kind)
-                .collect::<Vec<_>>(),
-        )
-    };
+fn repeated(found: &[&Located]) -> Vec<(Severity, &'static str)> {
+    let keys: BTreeSet<(Severity, &'static str)> =
+        found.iter().map(|located| key(located)).collect();
+    let records = |kind: &(Severity, &str)| with_record(&of_kind(found, *kind).collect::<Vec<_>>());
     keys.into_iter()
         .filter(|kind| records(kind) > MOST_ALIKE)
         .collect()

@@ -74,7 +74,8 @@ fn sound_records_end_with_0_and_invalid_ones_with_4() {
         },
     );
     let path = stored(directory.path(), &[lost]);
-    let output = fathom(&["audit", path.to_str().unwrap()]);
+    // In full, so that also the sound one has a heading.
+    let output = fathom(&["audit", "--all", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(4));
     let text = out(&output);
     let (first, second) = (text.find("a (").unwrap(), text.find("b (").unwrap());
@@ -109,22 +110,34 @@ fn a_damaged_line_is_told_and_the_rest_is_audited() {
 #[test]
 fn what_many_records_say_is_said_once_unless_all_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
-    let path = stored(directory.path(), &["a", "b", "c", "d", "e"].map(sound));
+    let short = |name: &str| {
+        let mut record = sound(name);
+        record.elapsed_ns = 1_000_000_000;
+        record
+    };
+    let path = stored(directory.path(), &["a", "b", "c", "d", "e"].map(short));
     let count = |arguments: &[&str]| {
         let text = out(&fathom(
             &[&["audit", path.to_str().unwrap()], arguments].concat(),
         ));
         assert!(
-            text.contains("5 records: 0 invalid, 0 warning, 5 note"),
+            text.contains("5 records: 0 invalid, 0 warning, 10 note"),
             "{text}"
         );
+        let of = |rule: &str| text.matches(&format!("note[{rule}]")).count();
+        let always = "As always: single observation: no interval (5 of 5 records, so or alike)";
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let words = words.join(" ");
         (
-            text.matches("note[single_observation]").count(),
-            text.contains("5 of 5 records"),
+            of("short_run"),
+            words.contains("(5 of 5 records, so or alike; --all shows each)"),
+            of("single_observation"),
+            text.contains(always),
         )
     };
-    assert_eq!(count(&[]), (1, true));
-    assert_eq!(count(&["--all"]), (5, false));
+    // What is always so says nothing of these records: a line for all of it, on pipes too.
+    assert_eq!(count(&[]), (1, true, 0, true));
+    assert_eq!(count(&["--all"]), (5, false, 5, false));
 }
 
 #[test]

@@ -27,7 +27,9 @@ mod io500;
 mod loads;
 mod matrix;
 mod method;
+mod missed;
 mod numbers;
+mod opening;
 mod plots;
 mod rows;
 mod sides;
@@ -41,6 +43,7 @@ pub(crate) use findings::{FindingLine, Findings};
 pub(crate) use hosts::HOSTS;
 pub(crate) use intervals::{forest_lines, plotted};
 pub(crate) use method::level_method;
+pub(crate) use missed::missed_in;
 pub(crate) use numbers::{LEVELS, RUNS};
 pub(crate) use table::{CellValue, Column, Label, Table, TableLine};
 

@@ -20,7 +20,8 @@ pub use source::{
 };
 
 use crate::document::{
-    Block, Breadth, Conclusion, Document, Plot, Section, Sentence, VerdictMark, document, plotted,
+    Block, Breadth, Conclusion, Document, Plot, Section, Sentence, VerdictMark, document,
+    missed_in, plotted,
 };
 use crate::plot::{LEVELS, key};
 use crate::words::share;
@@ -139,7 +140,7 @@ fn section(document: &Document<'_>, section: &Section<'_>) -> Markup {
             @for part in &section.parts {
                 @let is_bare = part.blocks.iter().all(|block| matches!(block, Block::Options(..)));
                 article id=(part.id) class=[is_bare.then_some("bare")] data-row=[part.row] data-name=(part.title) {
-                    h3 { (name(&part.title)) @if let Some(row) = part.row { (mark(document, row)) } }
+                    h3 { (name(&part.title)) @if let Some(row) = part.row { (mark(document, row)) (missed(document.study, row, None)) } }
                     (blocks(document, &part.blocks))
                 }
             }
@@ -322,6 +323,16 @@ fn mark(document: &Document<'_>, row: usize) -> Markup {
     }
 }
 
+/// The mark of a threshold that was missed: of a kind of operation, or of any.
+fn missed(study: &Study, row: usize, kind: Option<&str>) -> Markup {
+    let of = missed_in(&study.rows[row], kind);
+    html! {
+        @if !of.is_empty() {
+            " " a class="mark invalid" href={ "#row-" (row) } title={ "missed: " (of.join(", ")) } { "missed" }
+        }
+    }
+}
+
 /// The sign of a severity as a link to the findings.
 fn mark_of(severity: Severity) -> Markup {
     html! {
@@ -341,5 +352,22 @@ mod tests {
             name("</bdi><script>").into_string(),
             "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>"
         );
+    }
+
+    #[test]
+    fn a_kind_of_operation_that_missed_its_threshold_bears_a_mark() {
+        let load = crate::document::example::load("mixed", 400, 80_000_000, 0);
+        let page = html(&analyze::study(&[load], &analyze::StudyOptions::default()));
+        let marked =
+            r##"<a class="mark invalid" href="#row-0" title="missed: put.p95&lt;10ms">missed</a>"##;
+        assert_eq!(
+            page.matches(marked).count(),
+            2,
+            "its line and the heading of its row"
+        );
+        let line = page.split("<tr").find(|line| line.contains(marked));
+        assert!(line.is_some_and(|line| line.contains(">put<")), "{line:?}");
+        assert!(page.contains("✕ put: waiting") && page.contains("✕ missed put.p95&lt;10ms."));
+        assert!(!page.contains("✕ get: waiting"));
     }
 }

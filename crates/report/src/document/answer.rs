@@ -2,12 +2,12 @@
 
 use super::rows::{ALL, leading_kind};
 use super::{
-    Block, Breadth, Conclusion, Findings, Plot, Section, Sentence, VerdictMark, arrivals,
-    belief::belief, card, intervals, io500, matrix, names,
+    Block, Breadth, Conclusion, Findings, Section, Sentence, VerdictMark, arrivals, belief::belief,
+    io500, missed, names, opening,
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
-use crate::words::{counted, some};
+use crate::words::counted;
 use analyze::{Cell, Fact, Figure, RowComparison, Study, StudyRow, is_aside, is_told_apart};
 use record::Quantity;
 use units::lossless::f64_to_u64_saturating;
@@ -32,7 +32,7 @@ pub(super) fn answer<'s>(
     ];
     blocks.extend(io500::blocks(study));
     if room == Breadth::Browser {
-        blocks.extend(picture(study, found));
+        blocks.extend(opening::picture(study, found));
     }
     let always = found.as_always().map(Block::Text);
     let believed = std::iter::once(Block::Belief).chain(always).collect();
@@ -93,35 +93,8 @@ fn said(study: &Study) -> Vec<Sentence> {
     };
     out.splice(0..0, io500::said(study));
     out.extend(knees);
-    out.extend(missed(study));
+    out.extend(missed::sentences(study));
     out
-}
-
-/// Thresholds that runs were held against and missed; what a search tries is to be missed once.
-fn missed(study: &Study) -> impl Iterator<Item = Sentence> {
-    let rows = || study.rows.iter().filter(|row| !row.is_step);
-    (0..study.arms.len()).filter_map(move |arm| {
-        let mut texts: Vec<String> = Vec::new();
-        for row in rows() {
-            let runs = row.cells[arm].iter().flat_map(|cell| &cell.details);
-            let results = runs.flat_map(|run| &run.thresholds);
-            for result in results.filter(|result| !result.holds) {
-                texts.push(format!(
-                    "{} in {} ({})",
-                    result.threshold, row.name, result.measured
-                ));
-            }
-        }
-        (!texts.is_empty()).then(|| Sentence {
-            arms: Some(arm)
-                .filter(|_| study.arms.len() > 1)
-                .into_iter()
-                .collect(),
-            scope: "",
-            verdict: None,
-            text: format!("Missed: {}.", some(&texts)),
-        })
-    })
 }
 
 /// What is said of the arms: over all rows where they are judged as one family, of all comparisons
@@ -333,27 +306,6 @@ fn failures(cell: &Cell, kind: &str) -> Option<String> {
         "{} failed",
         counted(Some(failed).filter(|n| *n > 0)?, "request")
     ))
-}
-
-/// What was found out about the arms in one picture.
-fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
-    if study.baseline.is_some() {
-        let changes = matrix::changes(study).or_else(|| intervals::forest(study));
-        return changes.map(Block::Plot);
-    }
-    let card = card::card(study, found).map(Block::Card);
-    // What is said of the knee stands beside it.
-    let curve = || super::plots::arrivals(study).into_iter().next();
-    let curve = || {
-        curve().map(|plot| {
-            Block::Plot(Plot {
-                notes: Vec::new(),
-                ..plot
-            })
-        })
-    };
-    let parts = || super::distributions::parts_of_requests(study).map(Block::Plot);
-    card.or_else(curve).or_else(parts)
 }
 
 /// A sentence about arms as a line of text.

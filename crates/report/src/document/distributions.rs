@@ -2,6 +2,7 @@
 //! by.
 
 use super::Plot;
+use super::missed::{MISSED, missed_in};
 use super::plots::{cells, framed};
 use super::rows::ALL;
 use crate::plot::{self, DensityLine, LatencyLine, ValueUnit};
@@ -74,6 +75,17 @@ fn over_each_other(kind: &str, rows: &[(String, &Histogram)]) -> Option<Plot> {
     })
 }
 
+/// The first of them, where nothing tells more: of one row under a caption that says what it is.
+pub(super) fn latencies_first(study: &Study) -> Option<Plot> {
+    let first = latencies_of_rows(study).into_iter().next()?;
+    let is_one = study.rows.len() == 1;
+    Some(Plot {
+        caption: format!("Latency by percentile: {}", first.caption),
+        legend: first.legend.into_iter().filter(|_| !is_one).collect(),
+        ..first
+    })
+}
+
 /// What the blocks of a row say, arm by arm.
 pub(super) fn differences(study: &Study, index: usize) -> Option<Plot> {
     let row = &study.rows[index];
@@ -109,12 +121,19 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
         Some((p50?, p95))
     };
     let mut lines: Vec<plot::IntervalLine> = Vec::new();
+    let mut notes = Vec::new();
     for kind in row.operations.iter().filter(|kind| *kind != ALL) {
+        let missed = missed_in(row, Some(kind));
+        let sign = match missed.is_empty() {
+            true => String::new(),
+            false => format!("{MISSED} "),
+        };
+        let before = lines.len();
         for part in ["sending", "waiting", "receiving"] {
             let Some((p50, p95)) = times(kind, part) else {
                 continue;
             };
-            if p95.unwrap_or(p50) <= 0.0 {
+            if p95.unwrap_or(p50) <= 0.0 || lines.len() == MOST {
                 continue;
             }
             let middle = format!("p50 {}", ValueUnit::Time.text(p50));
@@ -125,26 +144,32 @@ pub(super) fn parts_of_requests(study: &Study) -> Option<Plot> {
             };
             lines.push(plot::IntervalLine {
                 arm: 0,
-                name: format!("{kind}: {part}"),
+                name: format!("{sign}{kind}: {part}"),
                 point: p50,
                 interval: p95.map(|tail| (p50, tail)),
                 text,
             });
         }
+        if lines.len() > before && !missed.is_empty() {
+            notes.push((None, format!("{MISSED} missed {}.", missed.join(", "))));
+        }
     }
-    lines.truncate(MOST);
     let label = format!("Where the time of a request of {} goes", row.name);
     let reference = plot::Reference::default();
     let svg = plot::intervals(&label, "", ValueUnit::Time, &lines, &reference)?;
+    let has_tail = lines.iter().any(|line| line.interval.is_some());
+    let from_where_to = match has_tail {
+        true => ", from the median to the p95",
+        false => ": medians, of too few requests for a p95",
+    };
+    let of = match study.rows.len() {
+        1 => String::new(),
+        _ => format!(" ({})", row.name),
+    };
     Some(Plot {
-        caption: format!(
-            "Where the time of a request goes, from the median to the p95{}",
-            match study.rows.len() {
-                1 => String::new(),
-                _ => format!(" ({})", row.name),
-            }
-        ),
+        caption: format!("Where the time of a request goes{from_where_to}{of}"),
         svg,
+        notes,
         ..Plot::default()
     })
 }

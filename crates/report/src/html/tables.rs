@@ -1,6 +1,6 @@
 //! Tables of a page.
 
-use super::{id, mark, name, role, verdict_class};
+use super::{id, mark, missed, name, role, verdict_class};
 use crate::document::{Breadth, CellValue, Document, Label, Table, TableLine};
 use crate::plot::key;
 use crate::words::counted;
@@ -122,7 +122,7 @@ fn line(
             @for label in &line.labels {
                 th scope="row" {
                     @match label {
-                        Label::Row(row) => { a href={ "#row-" (row) } { (name(&label.text(study))) } (mark(document, *row)) },
+                        Label::Row(row) => { a href={ "#row-" (row) } { (name(&label.text(study))) } (mark(document, *row)) (missed(study, *row, line.texts().next())) },
                         Label::Arm(arm) => { (PreEscaped(key(*arm))) " " (name(&label.text(study))) (role(study, *arm)) },
                         Label::Run { .. } => (name(&label.text(study))),
                         Label::Text(text) => @if !text.is_empty() { (name(text)) },
