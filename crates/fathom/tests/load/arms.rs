@@ -3,7 +3,7 @@
 use super::client::{ACCESS, SECRET, Server};
 use super::own_server::target;
 use super::{code, text};
-use record::{Record, read_records};
+use record::{Record, Status, read_records};
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
@@ -11,7 +11,8 @@ fn compare(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fathom"))
         .args(["compare", "--run", "--load", "get"])
         .args(["--set", "seeds=4", "--set", "object-size=4KiB"])
-        .args(["--slot", "300ms", "--settle", "0s"])
+        // A machine on which other tests run gives shorter slots no time for twenty operations.
+        .args(["--slot", "800ms", "--settle", "0s"])
         // Of eight orders drawn by lot nearly all are one in seven of a hundred; then no verdict comes.
         .args(["--order-seed", "2"])
         .args(arguments)
@@ -35,8 +36,12 @@ fn a_server_that_is_slowed_is_found_slower_and_its_objects_are_gone() {
     let output = compare(&all);
     assert_eq!(code(&output), 3, "{}", text(&output));
     assert!(text(&output).contains("Slower"), "{}", text(&output));
-    let records: Vec<Record> = read_records(&file).unwrap().records;
-    assert_eq!(records.len(), 16);
+    let mut records: Vec<Record> = read_records(&file).unwrap().records;
+    records.retain(|record| record.outcome.status == Status::Ok);
+    let slots = records.iter().filter_map(|record| record.trial.as_ref());
+    let slots: BTreeSet<_> = slots.map(|trial| (trial.block, &trial.arm)).collect();
+    // On a busy machine a slot may fail, and its block is run again.
+    assert_eq!(slots.len(), 16, "{}", text(&output));
     let seeds: BTreeSet<&str> = records
         .iter()
         .map(|r| r.effective["seed"].as_str())
@@ -44,7 +49,7 @@ fn a_server_that_is_slowed_is_found_slower_and_its_objects_are_gone() {
     assert_eq!(seeds.len(), 8, "a block has a seed of its own");
     for record in &records {
         let trial = record.trial.as_ref().unwrap();
-        assert!(trial.lead_in_ns.is_some_and(|ns| ns >= 150_000_000));
+        assert!(trial.lead_in_ns.is_some_and(|ns| ns >= 400_000_000));
         let load = record.load.as_ref().unwrap();
         assert_eq!(load.left_behind, 0, "what a slot made is gone with it");
         assert_eq!(record.asked["target"], trial.arm);
