@@ -5,19 +5,56 @@ use crate::tell::say;
 use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 /// Where a launcher hands the code on, ours are told from its own by so much.
 const OF_RANKS: i32 = 64;
 /// Stopped by a terminal that hung up, by Ctrl-C, by whoever asked it to end.
 const STOPPED: [i32; 3] = [129, 130, 143];
 
-/// Whether the code goes through a launcher to a process of ours.
-static GOES_TO_FRONT: AtomicBool = AtomicBool::new(false);
+/// The word of the process of ours that the code goes to, through a launcher.
+static FRONT: OnceLock<FrontWord> = OnceLock::new();
+
+/// Drawn anew by a process that starts a launcher and told to its ranks alone: what they say of the
+/// end is theirs by it, and neither another run's nor a text that somebody keeps. It is no secret
+/// from the launcher, which could as well start another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrontWord(pub(crate) String);
+
+impl FrontWord {
+    pub(crate) fn draw() -> Self {
+        Self(format!("{:032x}", sys::random_bits()))
+    }
+
+    /// The line by which a rank says how all ended.
+    pub(crate) fn end_line(&self, code: i32) -> String {
+        format!("{END}{code}.{}", self.proof(code))
+    }
+
+    /// What only they can say to whom the word was told; the line that was shown or repeated is not
+    /// enough.
+    fn proof(&self, code: i32) -> String {
+        record::hash_of(format!("{} {code}", self.0).as_bytes())
+    }
+
+    /// The code in such a line, which a launcher may have put words before; the worst where it has
+    /// put the lines of several ranks on one.
+    pub(crate) fn end_in(&self, line: &str) -> Option<i32> {
+        let (_, said) = line.split_once(END)?;
+        let codes = said.split(END).map(|said| {
+            let (code, proof) = said.trim().split_once('.')?;
+            let code = code.parse().ok()?;
+            (proof == self.proof(code)).then_some(code)
+        });
+        let codes: Option<Vec<i32>> = codes.collect();
+        let worst = codes?.into_iter().max()?;
+        (0..=255).contains(&worst).then_some(worst)
+    }
+}
 
 /// Exit codes of this process go through a launcher to a process of ours.
-pub(crate) fn speak_to_front() {
-    GOES_TO_FRONT.store(true, Relaxed);
+pub(crate) fn speak_to_front(word: FrontWord) {
+    let _it_is_told_once = FRONT.set(word);
 }
 
 /// No exit code: no rank has said how it ended.
@@ -26,33 +63,18 @@ pub(crate) const NOTHING_SAID: i32 = -1;
 /// What begins a line that a rank says to the process that started its launcher.
 const END: &str = "fathom-ranks-ended=";
 
-/// The line by which a rank says how all ended.
-pub(crate) fn end_line(code: i32) -> String {
-    format!("{END}{code}")
-}
-
-/// The code in such a line, which a launcher may have put words before; the worst where it has put
-/// the lines of several ranks on one.
-pub(crate) fn end_in(line: &str) -> Option<i32> {
-    let (_, said) = line.split_once(END)?;
-    let codes = said.split(END).map(|code| code.trim().parse().ok());
-    let codes: Option<Vec<i32>> = codes.collect();
-    let worst = codes?.into_iter().max()?;
-    (0..=255).contains(&worst).then_some(worst)
-}
-
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
 pub(crate) fn say_end(code: i32) {
-    if GOES_TO_FRONT.load(Relaxed) {
-        say(&end_line(code));
+    if let Some(front) = FRONT.get() {
+        say(&front.end_line(code));
     }
 }
 
 /// The code as whoever waits for this process expects it.
 pub(crate) fn as_heard(code: i32) -> i32 {
-    match GOES_TO_FRONT.load(Relaxed) {
-        true => behind_launcher(code),
-        false => code,
+    match FRONT.get() {
+        Some(_) => behind_launcher(code),
+        None => code,
     }
 }
 
@@ -170,22 +192,31 @@ mod tests {
 
     #[test]
     fn the_last_word_of_ranks_is_told_from_other_words() {
+        let word = FrontWord("a word".into());
         for code in [0, 5, 130] {
             assert_eq!(
-                end_in(&format!("[1,0]<stderr>: {}\n", end_line(code))),
+                word.end_in(&format!("[1,0]<stderr>: {}\n", word.end_line(code))),
                 Some(code)
             );
         }
-        let joined = [end_line(5), end_line(0)].concat();
-        assert_eq!(end_in(&joined), Some(5));
+        let joined = [word.end_line(5), word.end_line(0)].concat();
+        assert_eq!(word.end_in(&joined), Some(5));
+        let (of_another, of_failure) = (FrontWord("b".into()).end_line(0), word.end_line(5));
+        let turned = of_failure.replace("=5", "=0");
+        let half = [word.end_line(0).as_str(), "fathom-ranks-ended=0"].concat();
         for line in [
             "",
             "error: x",
             "fathom-ranks-ended=",
+            "fathom-ranks-ended=0",
+            "fathom-ranks-ended=0.a word",
             "fathom-ranks-ended=-7",
             "fathom-ranks-ended=5 x",
+            &of_another,
+            &turned,
+            &half,
         ] {
-            assert_eq!(end_in(line), None, "{line}");
+            assert_eq!(word.end_in(line), None, "{line}");
         }
     }
 

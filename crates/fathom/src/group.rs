@@ -142,7 +142,7 @@ pub(crate) fn add_connected(command: Command) -> Command {
             Arg::new(front::MARK)
                 .long(front::MARK)
                 .value_name("RANKS")
-                .value_parser(clap::value_parser!(u64))
+                .value_parser(clap::value_parser!(front::FrontMark))
                 .hide(true)
                 .help("A process with --hosts started this one, as one of so many")
                 .help_heading(HEADING),
@@ -151,8 +151,9 @@ pub(crate) fn add_connected(command: Command) -> Command {
 
 /// Has the exit code told so that whoever started the launcher knows whose it is.
 pub(crate) fn note_front(matches: &ArgMatches) {
-    if matches.contains_id(front::MARK) {
-        crate::exit::speak_to_front();
+    let mark = matches.get_one::<front::FrontMark>(front::MARK);
+    if let Some(word) = mark.and_then(|mark| mark.word.clone()) {
+        crate::exit::speak_to_front(word);
     }
 }
 

@@ -237,6 +237,30 @@ fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
     }
 }
 
+/// What is said of the end counts if it is of the ranks of this very run: a launcher that starts
+/// nothing may show the line that it was given, and what another run had said.
+#[test]
+fn words_that_no_rank_of_this_run_said_are_no_end_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let proof = "0.0123456789abcdef";
+    for says in [
+        "fathom-ranks-ended=0".to_owned(),
+        format!("fathom-ranks-ended={proof}"),
+        "fathom-ranks-ended=0.$mark".to_owned(),
+        "fathom-ranks-ended=0 $*".to_owned(),
+    ] {
+        let mark = "mark=${*#*--under-front=*:}; mark=${mark%% *}";
+        let rest = format!("{mark}\necho \"{says}\" >&2");
+        let program = launcher(dir.path(), "HYDRA build details:", &rest);
+        let hosts = format!("--hosts localhost --launcher {}", program.display());
+        let (code, said) = fathom(dir.path(), &format!("{RUN} --records r.jsonl {hosts}"), &[]);
+        assert_eq!(code, Some(5), "{says}: {said}");
+        assert!(said.contains("no rank said how"), "{says}: {said}");
+        assert!(said.contains("fathom-ranks-ended"), "people see it: {said}");
+        assert!(!dir.path().join("r.jsonl").exists(), "{says}");
+    }
+}
+
 #[test]
 fn fewer_ranks_than_hosts_were_named_for_are_no_success() {
     let dir = tempfile::tempdir().unwrap();

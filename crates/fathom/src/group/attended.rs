@@ -2,7 +2,7 @@
 //! waited for long after its ranks have ended.
 
 use super::launcher::Dialect;
-use crate::exit;
+use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
 use std::ffi::OsString;
@@ -39,11 +39,11 @@ pub(super) struct LauncherEnd {
     pub(super) was_killed: bool,
 }
 
-/// Starts the launcher and waits for its end.
+/// Starts the launcher and waits for its end; its ranks know the word.
 ///
 /// # Errors
 /// It cannot be started or waited for.
-pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd> {
+pub(super) fn attend(line: &[OsString], dialect: Dialect, word: &FrontWord) -> Result<LauncherEnd> {
     let [program, words @ ..] = line else {
         anyhow::bail!("a launcher has a name");
     };
@@ -58,7 +58,7 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd>
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
-    let is_quiet = child.stderr.take().map(|from| passed_on(from, &said));
+    let is_quiet = child.stderr.take().map(|from| passed_on(from, word, &said));
     let pid = child.id();
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
@@ -77,15 +77,20 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect) -> Result<LauncherEnd>
 
 /// Hands on what is said, but for the words that are for this process alone; what is given back ends
 /// when nobody can say anything any more.
-fn passed_on(from: impl Read + Send + 'static, said: &Arc<AtomicI32>) -> Receiver<()> {
+fn passed_on(
+    from: impl Read + Send + 'static,
+    word: &FrontWord,
+    said: &Arc<AtomicI32>,
+) -> Receiver<()> {
     let (quiet, is_quiet) = channel();
+    let word = word.clone();
     let said = Arc::clone(said);
     std::thread::spawn(move || {
         let _ends_with_this_thread = quiet;
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            match exit::end_in(&String::from_utf8_lossy(&line)) {
+            match word.end_in(&String::from_utf8_lossy(&line)) {
                 Some(code) => {
                     said.fetch_max(code, Relaxed);
                 }
@@ -239,8 +244,9 @@ mod tests {
     #[test]
     fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
         let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
-        let lines = format!("{}\n{}", exit::end_line(0), exit::end_line(5));
-        let quiet = passed_on(std::io::Cursor::new(lines), &said);
+        let word = FrontWord::draw();
+        let lines = format!("{}\n{}", word.end_line(0), word.end_line(5));
+        let quiet = passed_on(std::io::Cursor::new(lines), &word, &said);
         assert!(quiet.recv().is_err(), "it ends");
         assert_eq!(said.load(Relaxed), 5);
     }

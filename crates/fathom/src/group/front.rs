@@ -5,17 +5,51 @@ use super::attended::attend;
 use super::host_list::HostList;
 use super::launched::launched;
 use super::launcher::{LaunchGround, Launcher, own_program, quoted, without_address};
-use crate::exit::{self, Usage};
+use crate::exit::{self, FrontWord, Usage};
 use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::str::FromStr;
 
 /// What this process says to those that it starts: its launcher's end is heard by it alone, and how
 /// many there are to be.
 pub(super) const MARK: &str = "under-front";
+
+/// What stands there: the number of ranks, and the word by which they are heard. A line that was only
+/// shown has none: whoever types it hears the launcher alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FrontMark {
+    pub(super) ranks: u64,
+    pub(super) word: Option<FrontWord>,
+}
+
+impl FromStr for FrontMark {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let (ranks, word) = text
+            .split_once(':')
+            .map_or((text, None), |(ranks, word)| (ranks, Some(word)));
+        Ok(Self {
+            ranks: ranks.parse()?,
+            word: word.map(|word| FrontWord(word.to_owned())),
+        })
+    }
+}
+
+impl fmt::Display for FrontMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.ranks)?;
+        self.word
+            .as_ref()
+            .map_or(Ok(()), |word| write!(f, ":{}", word.0))
+    }
+}
 
 /// Options that are this process's own, with a value each.
 const OWN: [&str; 6] = [
@@ -32,6 +66,7 @@ pub(crate) struct LaunchFront {
     hosts: HostList,
     launcher: Launcher,
     line: Vec<OsString>,
+    word: FrontWord,
     program: PathBuf,
 }
 
@@ -86,12 +121,18 @@ impl LaunchFront {
         };
         let launcher = Launcher::find(text("launcher"), &around)?;
         let program = own_program()?;
-        let command = command(&program, hosts.ranks(), std::env::args_os().skip(1));
+        let word = FrontWord::draw();
+        let mark = FrontMark {
+            ranks: hosts.ranks(),
+            word: Some(word.clone()).filter(|_| !is_dry(matches)),
+        };
+        let command = command(&program, &mark, std::env::args_os().skip(1));
         let line = launcher.line(&hosts, &around, command)?;
         Ok(Some(Self {
             hosts,
             launcher,
             line,
+            word,
             program,
         }))
     }
@@ -107,7 +148,7 @@ impl LaunchFront {
             return Ok(0);
         }
         sys::catch_signals();
-        let end = attend(&self.line, self.launcher.dialect)?;
+        let end = attend(&self.line, self.launcher.dialect, &self.word)?;
         if end.was_killed {
             let names = self.hosts.names().replace(',', ", ");
             say(&format!("look for its processes on {names}"));
@@ -172,13 +213,13 @@ const DRY_RUN: &str = "--dry-run";
 /// The command of each rank: what this process was called with, without what is its own.
 fn command(
     program: &std::path::Path,
-    ranks: u64,
+    mark: &FrontMark,
     given: impl Iterator<Item = OsString>,
 ) -> Vec<OsString> {
     let mut given = given.peekable();
     let mut out = vec![program.as_os_str().to_owned()];
     out.extend(given.next_if(|word| !word.to_string_lossy().starts_with('-')));
-    out.push(format!("--{MARK}={ranks}").into());
+    out.push(format!("--{MARK}={mark}").into());
     while let Some(word) = given.next() {
         if word == "--" {
             out.push(word);
@@ -206,7 +247,18 @@ mod tests {
 
     fn of(words: &str) -> String {
         let given = words.split(' ').map(OsString::from);
-        quoted(&command(std::path::Path::new("/f"), 3, given))
+        let mark = "3".parse().unwrap();
+        quoted(&command(std::path::Path::new("/f"), &mark, given))
+    }
+
+    #[test]
+    fn a_mark_reads_back() {
+        for text in ["3", "2:word"] {
+            let mark: FrontMark = text.parse().unwrap();
+            assert_eq!(mark.to_string(), text);
+            assert_eq!(mark.word.is_some(), text.contains(':'));
+        }
+        assert!("x:3".parse::<FrontMark>().is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a launcher that started this process says, and what the command line says of groups.
 
 use super::connection::RankLink;
+use super::front::FrontMark;
 use crate::exit::Usage;
 use crate::run::time;
 use anyhow::Result;
@@ -135,9 +136,10 @@ impl Launch {
 /// Refuses another number of ranks than hosts were named for: each process that is told of no other
 /// would measure by itself, and its success would look like that of all.
 fn check_number(matches: &ArgMatches) -> Result<()> {
-    let Some(wanted) = matches.get_one::<u64>(super::front::MARK).copied() else {
+    let Some(wanted) = matches.get_one::<FrontMark>(super::front::MARK) else {
         return Ok(());
     };
+    let wanted = wanted.ranks;
     let of = launched().map_or(1, |launched| u64::from(launched.size));
     if of == wanted {
         return Ok(());
