@@ -140,8 +140,11 @@ fn start(
     let ended = ended.clone();
     let body = move || {
         sys::precise_sleeps();
+        // A thread on the one CPU whose load it serves waits for that load, while others may be free.
         // CPUs that this process may not use leave the thread where it is.
-        let _wherever_it_may_run = sys::set_affinity(&cpus);
+        if cpus.len() > 1 {
+            let _wherever_it_may_run = sys::set_affinity(&cpus);
+        }
         // Requests of a queue that is gone would wait for ever while the others live.
         let outcome = catch_unwind(AssertUnwindSafe(serve))
             .unwrap_or_else(|_told_already| Err(io::Error::other("it panicked")));
