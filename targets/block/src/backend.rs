@@ -13,6 +13,8 @@ pub use pages::RoomKeeper;
 pub use stable::LossKeeper;
 
 use crate::request::{BlockRequest, DataPlace, DeviceResult, Errno};
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 
 /// The bytes of a device.
@@ -38,6 +40,23 @@ pub trait BlockBackend: Send + Sync {
     fn pass(&self, _request: &BlockRequest, _place: DataPlace<'_>) -> DeviceResult {
         Err(Errno::EOPNOTSUPP)
     }
+
+    /// The files in which the kernel may read and write the bytes itself, at the offsets of the device.
+    ///
+    /// # Errors
+    /// They cannot be opened.
+    fn carriers(&self) -> io::Result<Option<Carriers>> {
+        Ok(None)
+    }
+
+    /// A read or write begins that the kernel does in a carrier; `false` where this one cannot be
+    /// done so.
+    fn carry(&self, _request: &BlockRequest) -> bool {
+        false
+    }
+
+    /// What [`BlockBackend::carry`] began has ended, well or not.
+    fn carried(&self, _request: &BlockRequest) {}
 
     /// Makes all that was written stable.
     fn flush(&self) -> DeviceResult;
@@ -73,6 +92,13 @@ pub trait BlockBackend: Send + Sync {
     fn crash(&self, _choice: &str) -> Result<String, String> {
         Err("the device has no volatile cache; serve it with --volatile".to_owned())
     }
+}
+
+/// Where the kernel finds what is read and leaves what is written.
+#[derive(Debug)]
+pub struct Carriers {
+    pub reads: File,
+    pub writes: File,
 }
 
 /// How long a change must last.

@@ -1,6 +1,6 @@
 //! A device as its front ends share it.
 
-use crate::backend::{BlockBackend, Keep, ZeroRoom};
+use crate::backend::{BlockBackend, Carriers, Keep, ZeroRoom};
 use crate::lane::Lane;
 use crate::log::{DeviceLog, LogEnd, LogEntry, Treated};
 use crate::lookout::Lookouts;
@@ -320,6 +320,22 @@ impl ServedDevice {
     #[inline]
     pub(crate) fn pass(&self, request: &BlockRequest, place: DataPlace<'_>) -> DeviceResult {
         self.backend.pass(request, place)
+    }
+
+    /// Where the kernel may do reads and writes itself.
+    pub(crate) fn carriers(&self) -> std::io::Result<Option<Carriers>> {
+        self.backend.carriers()
+    }
+
+    /// A read or write begins that the kernel does in a carrier; `false` where it cannot.
+    #[inline]
+    pub(crate) fn carry(&self, request: &BlockRequest) -> bool {
+        self.admits(request).is_ok() && self.backend.carry(request)
+    }
+
+    #[inline]
+    pub(crate) fn carried(&self, request: &BlockRequest) {
+        self.backend.carried(request);
     }
 
     /// Does what was admitted.

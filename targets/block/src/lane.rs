@@ -162,6 +162,32 @@ impl Lane {
         Some(outcome)
     }
 
+    /// Begins a read or write that the kernel does in the device's own file; `false` where that
+    /// cannot be: something is done to requests, or the device is another. [`Lane::carried`] ends it.
+    #[inline]
+    pub(crate) fn carry(&mut self, tag: u16, request: &BlockRequest) -> bool {
+        self.hear();
+        if self.setting.models.is_some() || !self.device.carry(request) {
+            return false;
+        }
+        let mut entry = mischief::plain(self.device.begin(), self.device.now(), request);
+        entry.generation = self.setting.generation;
+        self.entries[usize::from(tag)] = entry;
+        true
+    }
+
+    /// What the kernel did has ended.
+    #[inline]
+    pub(crate) fn carried(&mut self, tag: u16, outcome: DeviceResult) {
+        let entry = &mut self.entries[usize::from(tag)];
+        if let Err(error) = outcome {
+            (entry.error, entry.done) = (error.0, Treated::Refused);
+        }
+        entry.committed = self.device.now();
+        self.device.carried(&entry.request);
+        self.device.end(entry);
+    }
+
     /// Gives back requests that have ended by now, the earliest first.
     pub fn reap(&mut self, out: &mut Vec<Reaped>) {
         if self.held() == 0 {

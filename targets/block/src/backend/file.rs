@@ -2,9 +2,9 @@
 
 use super::memory::{allocated, punch};
 use super::stable::{Flushes, LossKeeper};
-use super::{BlockBackend, Keep, ZeroRoom};
+use super::{BlockBackend, Carriers, Keep, ZeroRoom};
 use crate::own::fresh;
-use crate::request::{DeviceResult, Errno};
+use crate::request::{BlockRequest, DeviceResult, Errno};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -149,6 +149,16 @@ impl BlockBackend for FileBackend {
     fn write(&self, offset: u64, from: &[u8], keep: Keep) -> DeviceResult {
         told(self.file.write_all_at(from, offset))?;
         self.kept(keep)
+    }
+
+    fn carriers(&self) -> io::Result<Option<Carriers>> {
+        let [reads, writes] = [self.file.try_clone()?, self.file.try_clone()?];
+        Ok(Some(Carriers { reads, writes }))
+    }
+
+    /// What has to be stable at its end is flushed by us.
+    fn carry(&self, request: &BlockRequest) -> bool {
+        !request.fua
     }
 
     fn flush(&self) -> DeviceResult {

@@ -5,13 +5,14 @@
 //! pages, so that queues share no lock of ours.
 
 use super::pages::{RoomKeeper, WrittenPages};
-use super::{BlockBackend, Keep, ZeroRoom};
+use super::{BlockBackend, Carriers, Keep, ZeroRoom};
 use crate::request::{BlockOperation, BlockRequest, DataPlace, DeviceResult, Errno};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sys::{FileMap, MapAdvice};
 
@@ -212,6 +213,35 @@ impl BlockBackend for MemoryBackend {
         let outcome = self.map.take(request.offset, length, file, offset);
         self.pages.confirm(&extent);
         whole(outcome, length)
+    }
+
+    /// Opened once more, so that the kernel may be asked not to wait: what is in memory is there at
+    /// once, and direct, without which it has a thread of its own do every write.
+    fn carriers(&self) -> io::Result<Option<Carriers>> {
+        let flags = libc::O_DIRECT | libc::O_NONBLOCK;
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let mut options = File::options();
+        let writes = options
+            .read(true)
+            .write(true)
+            .custom_flags(flags)
+            .open(path)?;
+        let reads = writes.try_clone()?;
+        Ok(Some(Carriers { reads, writes }))
+    }
+
+    #[inline]
+    fn carry(&self, request: &BlockRequest) -> bool {
+        self.passes(request)
+            && (request.operation == BlockOperation::Read
+                || self.pages.take(&request.extent()).is_ok())
+    }
+
+    #[inline]
+    fn carried(&self, request: &BlockRequest) {
+        if request.operation == BlockOperation::Write {
+            self.pages.confirm(&request.extent());
+        }
     }
 
     fn flush(&self) -> DeviceResult {

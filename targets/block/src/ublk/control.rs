@@ -61,11 +61,7 @@ impl Commander {
                 Some(libc::EPERM) => UblkError::NotPermitted {
                     what: "making a ublk device",
                 },
-                Some(libc::EOPNOTSUPP) => UblkError::TooOld {
-                    needs: "this way of commands",
-                    version: "6.4",
-                    running: Machine::here().release,
-                },
+                Some(libc::EOPNOTSUPP) => too_old("this way of commands", "6.4"),
                 _ => UblkError::Refused {
                     command: UblkCommand::Add.name(),
                     source,
@@ -108,11 +104,7 @@ impl Commander {
     pub(super) fn update_size(&mut self, device: u32, bytes: u64) -> Result<(), UblkError> {
         let facts = self.facts(device)?;
         if facts.flags & feature::UPDATE_SIZE == 0 {
-            return Err(UblkError::TooOld {
-                needs: "another size for a device that is there",
-                version: "6.16",
-                running: Machine::here().release,
-            });
+            return Err(too_old("another size for a device that is there", "6.16"));
         }
         let sectors = bytes / SECTOR;
         self.about(UblkCommand::UpdateSize, device, sectors, Vec::new())
@@ -299,6 +291,15 @@ impl Machine {
                 .is_ok_and(|modules| modules.contains("/ublk_drv.ko")),
             release,
         }
+    }
+}
+
+/// What the running kernel lacks, and since which version others have it.
+pub(super) fn too_old(needs: &'static str, version: &'static str) -> UblkError {
+    UblkError::TooOld {
+        needs,
+        version,
+        running: Machine::here().release,
     }
 }
 

@@ -1,7 +1,8 @@
 //! One queue: takes requests from the driver, has them done, and gives them back.
 
-use super::raw::{PreparedRing, QueueRing, QueueShape};
+use super::raw::{PreparedRing, QueueRing, QueueShape, RingAnswer};
 use super::wire::{IoDescriptor, SECTOR, operation};
+use crate::backend::Carriers;
 use crate::lane::{Lane, Reaped, Submitted};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use std::fs::File;
@@ -22,6 +23,8 @@ pub(super) struct Queue {
     depth: u16,
     /// What is said of each tag's request when it ends well.
     results: Vec<i32>,
+    /// What the kernel does of each tag's request, and how many bytes of it are done.
+    carried: Vec<(BlockRequest, u32)>,
     /// Bytes of the requests that were given back since the last call of the kernel.
     unsaid: u64,
     stopped: usize,
@@ -36,10 +39,11 @@ impl Queue {
         char_device: File,
         shape: QueueShape,
         lane: Lane,
+        carriers: Option<&Carriers>,
         ending: Arc<AtomicBool>,
         all: &Barrier,
     ) -> io::Result<Self> {
-        let ring = PreparedRing::new(char_device, shape)?;
+        let ring = PreparedRing::new(char_device, shape, carriers)?;
         all.wait();
         let mut ring = ring.fetch()?;
         if let Some(waker) = lane.waker() {
@@ -50,6 +54,7 @@ impl Queue {
             lane,
             depth: shape.depth,
             results: vec![0; usize::from(shape.depth)],
+            carried: vec![(BlockRequest::NOTHING, 0); usize::from(shape.depth)],
             unsaid: 0,
             stopped: 0,
             ending,
@@ -63,11 +68,12 @@ impl Queue {
         while self.stopped < usize::from(self.depth) {
             self.ring.wait(self.lane.rest(), &mut arrived)?;
             self.unsaid = 0;
-            for (tag, result) in arrived.drain(..) {
-                match result {
-                    0 => self.serve(tag)?,
-                    STOPPED => self.stopped += 1,
-                    failure => return Err(refused(tag, failure)),
+            for arrival in arrived.drain(..) {
+                match arrival {
+                    RingAnswer::Request(tag, 0) => self.serve(tag)?,
+                    RingAnswer::Request(_, STOPPED) => self.stopped += 1,
+                    RingAnswer::Request(tag, failure) => return Err(refused(tag, failure)),
+                    RingAnswer::Carried(tag, result) => self.go_on(tag, result)?,
                 }
             }
             self.lane.reap(&mut ended);
@@ -88,6 +94,10 @@ impl Queue {
             return self.give_back(tag, Err(Errno::EOPNOTSUPP));
         };
         self.results[usize::from(tag)] = result;
+        if self.carries(&descriptor) && self.lane.carry(tag, &request) {
+            self.carried[usize::from(tag)] = (request, 0);
+            return self.ring.carry(tag, &request, 0);
+        }
         if let Some(place) = self.ring.place(tag)
             && let Some(outcome) = self.lane.pass(&request, place)
         {
@@ -119,6 +129,30 @@ impl Queue {
             Submitted::Done(outcome) => self.give_back(tag, outcome),
             Submitted::Held => Ok(()),
         }
+    }
+
+    /// Whether the kernel can do this request in the device's own file.
+    #[inline]
+    fn carries(&self, descriptor: &IoDescriptor) -> bool {
+        let moves_data = matches!(descriptor.operation, operation::READ | operation::WRITE);
+        self.ring.registers() && moves_data && !descriptor.unregistered
+    }
+
+    /// The kernel has done a piece of a request: the rest, or its end.
+    fn go_on(&mut self, tag: u16, result: i32) -> io::Result<()> {
+        let (request, done) = self.carried[usize::from(tag)];
+        let outcome = match u32::try_from(result) {
+            Ok(moved) if u64::from(done + moved) == request.length => Ok(()),
+            Ok(0) => Err(Errno::EIO),
+            Ok(moved) => {
+                self.carried[usize::from(tag)].1 = done + moved;
+                return self.ring.carry(tag, &request, done + moved);
+            }
+            Err(_) if result == -libc::EINTR => return self.ring.carry(tag, &request, done),
+            Err(_) => Err(Errno::of(&io::Error::from_raw_os_error(-result))),
+        };
+        self.lane.carried(tag, outcome);
+        self.give_back(tag, outcome)
     }
 
     /// A read whose data could not be handed over; one that is held says so when it ends.
@@ -191,6 +225,7 @@ mod tests {
             operation,
             fua: operation == operation::WRITE,
             keep_room: operation == operation::WRITE_ZEROES,
+            unregistered: false,
             sectors: 8,
             start_sector: 16,
         }

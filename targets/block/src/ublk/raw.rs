@@ -6,17 +6,21 @@
 
 mod buffers;
 mod control_ring;
+mod entries;
 
 pub(super) use control_ring::{ControlRing, Pending};
 
+use super::serving::UblkData;
 use super::wire::{
     COMMIT_AND_FETCH, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor, Parameters,
     data_offset, descriptors_bytes, descriptors_offset,
 };
-use crate::request::DataPlace;
+use crate::backend::Carriers;
+use crate::request::{BlockRequest, DataPlace};
 use buffers::RequestBuffers;
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use entries::{CARRIED, build, carrying, entry};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, RawFd};
@@ -54,6 +58,14 @@ unsafe impl Plain for IoCommand {}
 
 /// What is no tag.
 const WATCHED: u64 = u64::MAX;
+/// What the kernel has for a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RingAnswer {
+    /// A request of this tag, or a negative number that says why none will come.
+    Request(u16, i32),
+    /// It has moved so many bytes of a request, or a negative number that says why not.
+    Carried(u16, i32),
+}
 
 fn timespec(ns: u64) -> Timespec {
     let nanos = u32::try_from(ns % 1_000_000_000).unwrap_or(0);
@@ -75,8 +87,7 @@ pub(super) struct QueueShape {
     pub(super) depth: u16,
     /// Longest request.
     pub(super) most_bytes: usize,
-    /// The data of a request is fetched and given by calls, not copied by the kernel on its own.
-    pub(super) user_copy: bool,
+    pub(super) data: UblkData,
 }
 
 /// All that a queue needs before the driver knows of it.
@@ -88,12 +99,28 @@ pub(super) struct PreparedRing {
 }
 
 impl PreparedRing {
-    pub(super) fn new(char_device: File, shape: QueueShape) -> io::Result<Self> {
+    /// The carriers are where the kernel reads and writes the data of requests that it registers.
+    pub(super) fn new(
+        char_device: File,
+        shape: QueueShape,
+        carriers: Option<&Carriers>,
+    ) -> io::Result<Self> {
         let ring = build(shape.depth)?;
-        ring.submitter()
-            .register_files(&[char_device.as_raw_fd()])?;
+        let files = match carriers {
+            Some(Carriers { reads, writes }) => vec![&char_device, reads, writes],
+            None => vec![&char_device],
+        };
+        let files: Vec<RawFd> = files.into_iter().map(AsRawFd::as_raw_fd).collect();
+        ring.submitter().register_files(&files)?;
+        if shape.data == UblkData::Registered {
+            ring.submitter()
+                .register_buffers_sparse(u32::from(shape.depth))?;
+        }
         // Calls copy through one buffer, because no request keeps it.
-        let count = if shape.user_copy { 1 } else { shape.depth };
+        let count = match shape.data {
+            UblkData::Copied => shape.depth,
+            UblkData::Calls | UblkData::Registered => 1,
+        };
         Ok(Self {
             ring,
             buffers: RequestBuffers::new(usize::from(count), shape.most_bytes)?,
@@ -130,33 +157,6 @@ impl PreparedRing {
     }
 }
 
-/// A command about a tag, with what is said of its request.
-#[inline]
-fn entry(
-    code: u32,
-    shape: QueueShape,
-    buffers: &RequestBuffers,
-    (tag, result): (u16, i32),
-) -> squeue::Entry {
-    let address = if shape.user_copy {
-        0
-    } else {
-        buffers.address(usize::from(tag))
-    };
-    let command = IoCommand {
-        queue: shape.queue,
-        tag,
-        result,
-        address,
-    };
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(command.bytes());
-    opcode::UringCmd16::new(Fixed(0), code)
-        .cmd(bytes)
-        .build()
-        .user_data(u64::from(tag))
-}
-
 /// The ring of one queue with its buffers; made and used by one thread.
 pub(super) struct QueueRing {
     ring: IoUring,
@@ -176,6 +176,21 @@ impl QueueRing {
         // between the arrival of a request of its tag and its commit.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
+    }
+
+    /// Has the kernel do the rest of a read or write of which so many bytes are done.
+    #[inline]
+    pub(super) fn carry(&mut self, tag: u16, request: &BlockRequest, done: u32) -> io::Result<()> {
+        // SAFETY: the pages are the kernel's own, registered until the request is given back, which
+        // is after this has ended.
+        let pushed = unsafe { self.ring.submission().push(&carrying(tag, request, done)) };
+        pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
+    }
+
+    /// Whether the kernel registers the pages of requests.
+    #[inline]
+    pub(super) fn registers(&self) -> bool {
+        self.shape.data == UblkData::Registered
     }
 
     /// Has [`QueueRing::wait`] return whenever somebody writes to this descriptor.
@@ -208,13 +223,13 @@ impl QueueRing {
         }
     }
 
-    /// Hands over what was pushed, waits for a request or for the time to be over, and gives the
-    /// tags that came with what the kernel says of them.
+    /// Hands over what was pushed, waits for the kernel or for the time to be over, and gives what
+    /// it has.
     #[inline]
     pub(super) fn wait(
         &mut self,
         limit_ns: Option<u64>,
-        out: &mut Vec<(u16, i32)>,
+        out: &mut Vec<RingAnswer>,
     ) -> io::Result<()> {
         let waited = match limit_ns {
             None => self.ring.submit_and_wait(1),
@@ -235,8 +250,12 @@ impl QueueRing {
                 unwatched |= !cqueue::more(entry.flags());
                 return None;
             }
-            let tag = u16::try_from(entry.user_data()).unwrap_or(u16::MAX);
-            Some((tag, entry.result()))
+            let tag = u16::try_from(entry.user_data() & !CARRIED).unwrap_or(u16::MAX);
+            Some(if entry.user_data() & CARRIED == 0 {
+                RingAnswer::Request(tag, entry.result())
+            } else {
+                RingAnswer::Carried(tag, entry.result())
+            })
         }));
         if unwatched { self.watch_on() } else { Ok(()) }
     }
@@ -252,23 +271,29 @@ impl QueueRing {
     /// The bytes of a request that has arrived and was not given back.
     #[inline]
     pub(super) fn buffer(&mut self, tag: u16, bytes: usize) -> &mut [u8] {
-        let slot = if self.shape.user_copy { 0 } else { tag };
+        let slot = if self.calls() { 0 } else { tag };
         self.buffers.slice(usize::from(slot), bytes)
     }
 
     /// Where the data of a request are, if they are fetched by calls.
     #[inline]
     pub(super) fn place(&self, tag: u16) -> Option<DataPlace<'_>> {
-        self.shape.user_copy.then(|| DataPlace {
+        self.calls().then(|| DataPlace {
             file: self.char_device.as_fd(),
             offset: data_offset(self.shape.queue, tag),
         })
     }
 
+    /// Whether data are fetched and given by calls.
+    #[inline]
+    fn calls(&self) -> bool {
+        self.shape.data != UblkData::Copied
+    }
+
     /// Brings what a write wants to write into its buffer.
     #[inline]
     pub(super) fn take(&mut self, tag: u16, bytes: usize) -> io::Result<()> {
-        if !self.shape.user_copy {
+        if !self.calls() {
             return Ok(());
         }
         let offset = data_offset(self.shape.queue, tag);
@@ -284,7 +309,7 @@ impl QueueRing {
     /// Gives the driver what a read has found.
     #[inline]
     pub(super) fn give(&mut self, tag: u16, bytes: usize) -> io::Result<()> {
-        if !self.shape.user_copy {
+        if !self.calls() {
             return Ok(());
         }
         let offset = data_offset(self.shape.queue, tag);
@@ -305,24 +330,5 @@ fn whole(result: i64, bytes: usize) -> io::Result<()> {
         Err(_) => Err(io::Error::from_raw_os_error(
             i32::try_from(-result).unwrap_or(libc::EIO),
         )),
-    }
-}
-
-/// A ring for one thread that submits and waits; the kernel's own work for it is done when it waits.
-fn build(depth: u16) -> io::Result<IoUring> {
-    let depth = u32::from(depth);
-    let mut builder = IoUring::builder();
-    builder
-        .setup_cqsize(2 * depth)
-        .setup_single_issuer()
-        .setup_coop_taskrun()
-        .setup_defer_taskrun();
-    match builder.build(depth) {
-        // Linux 6.0 has no deferred work.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::builder()
-            .setup_cqsize(2 * depth)
-            .setup_coop_taskrun()
-            .build(depth),
-        built => built,
     }
 }

@@ -4,7 +4,8 @@ use super::control::{Commander, char_path};
 use super::error::UblkError;
 use super::queue::Queue;
 use super::raw::QueueShape;
-use super::wire::{DeviceFacts, feature};
+use super::serving::UblkData;
+use super::wire::DeviceFacts;
 use crate::device::{ServedDevice, SizeKeeper};
 use std::fs::File;
 use std::io;
@@ -37,6 +38,12 @@ pub fn serve_queues(
     let ending = Arc::new(AtomicBool::new(false));
     let (ended, ends) = channel();
     let all = Arc::new(Barrier::new(usize::from(facts.queues)));
+    let carriers = match UblkData::of(facts.flags) {
+        UblkData::Registered => device.carriers(),
+        UblkData::Copied | UblkData::Calls => Ok(None),
+    };
+    let carriers = carriers.map_err(UblkError::system("open the file of the device once more"))?;
+    let carriers = Arc::new(carriers);
     for queue in 0..facts.queues {
         let cpus = commander.affinity(number, queue)?;
         let char_device = char_device
@@ -45,7 +52,11 @@ pub fn serve_queues(
         let lane = device.lane(facts.depth);
         let shape = shape(&facts, queue);
         let (flag, all) = (Arc::clone(&ending), Arc::clone(&all));
-        let queue = move || Queue::new(char_device, shape, lane, flag, &all).and_then(Queue::run);
+        let carriers = Arc::clone(&carriers);
+        let queue = move || {
+            let carriers = (*carriers).as_ref();
+            Queue::new(char_device, shape, lane, carriers, flag, &all).and_then(Queue::run)
+        };
         start(shape.queue, cpus, queue, &ended)?;
     }
     drop((ended, char_device, commander));
@@ -58,7 +69,7 @@ fn shape(facts: &DeviceFacts, queue: u16) -> QueueShape {
         queue,
         depth: facts.depth,
         most_bytes: facts.most_io_bytes as usize,
-        user_copy: facts.flags & feature::USER_COPY != 0,
+        data: UblkData::of(facts.flags),
     }
 }
 

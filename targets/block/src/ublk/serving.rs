@@ -1,5 +1,7 @@
 //! What is asked of the kernel for a device that was asked for here.
 
+use super::control::too_old;
+use super::error::UblkError;
 use super::wire::{DeviceFacts, MOST_DEPTH, Parameters, SECTOR, attribute, feature, kind};
 use crate::device::Geometry;
 
@@ -15,8 +17,51 @@ pub struct UblkServing {
     /// A killed server is started again; without, the device goes with its server.
     pub recovery: bool,
     pub unprivileged: bool,
-    /// The data of requests is fetched by calls, which saves a buffer for each tag.
-    pub user_copy: bool,
+    pub data: UblkData,
+}
+
+/// How the data of requests come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UblkData {
+    /// The kernel copies them into a buffer for each tag and out of it.
+    Copied,
+    /// Calls fetch and give them, which saves a buffer for each tag.
+    Calls,
+    /// The kernel registers the pages of each request with the ring, which reads into them and writes
+    /// from them in the file of the device; where that cannot be, calls do.
+    Registered,
+}
+
+impl UblkData {
+    /// What the driver has to know for it.
+    fn features(self) -> u64 {
+        match self {
+            Self::Copied => 0,
+            Self::Calls => feature::USER_COPY,
+            Self::Registered => feature::USER_COPY | feature::AUTO_BUF_REG,
+        }
+    }
+
+    fn is_known(self, features: u64) -> Result<(), UblkError> {
+        if features & self.features() == self.features() {
+            return Ok(());
+        }
+        let (needs, version) = match self {
+            Self::Copied => return Ok(()),
+            Self::Calls => ("fetching data by calls (--user-copy)", "6.5"),
+            Self::Registered => ("registering the pages of requests (--auto-buffers)", "6.16"),
+        };
+        Err(too_old(needs, version))
+    }
+
+    /// As a device has it.
+    pub(super) fn of(flags: u64) -> Self {
+        let ways = [Self::Registered, Self::Calls];
+        let known = ways
+            .into_iter()
+            .find(|way| flags & way.features() == way.features());
+        known.unwrap_or(Self::Copied)
+    }
 }
 
 /// What became of it.
@@ -27,11 +72,11 @@ pub struct UblkStarted {
     pub queues: u16,
     pub depth: u16,
     pub recovery: bool,
-    pub user_copy: bool,
+    pub data: UblkData,
     pub server: u32,
 }
 
-pub(super) fn wanted(serving: &UblkServing, features: u64) -> DeviceFacts {
+pub(super) fn wanted(serving: &UblkServing, features: u64) -> Result<DeviceFacts, UblkError> {
     let mut flags = feature::IOCTL_ENCODE;
     if serving.unprivileged {
         flags |= feature::UNPRIVILEGED;
@@ -39,19 +84,18 @@ pub(super) fn wanted(serving: &UblkServing, features: u64) -> DeviceFacts {
         if serving.recovery {
             flags |= feature::USER_RECOVERY | feature::RECOVERY_REISSUE;
         }
-        if serving.user_copy {
-            flags |= features & feature::USER_COPY;
-        }
+        serving.data.is_known(features)?;
+        flags |= serving.data.features();
     }
     flags |= features & feature::UPDATE_SIZE;
-    DeviceFacts {
+    Ok(DeviceFacts {
         queues: serving.queues.max(1),
         depth: serving.depth.clamp(1, MOST_DEPTH),
         most_io_bytes: serving.most_bytes,
         device: serving.number.unwrap_or(u32::MAX),
         flags,
         ..DeviceFacts::default()
-    }
+    })
 }
 
 pub(super) fn parameters(size: u64, geometry: Geometry, most_bytes: u32) -> Parameters {
@@ -92,7 +136,7 @@ mod tests {
         most_bytes: 512 << 10,
         recovery: true,
         unprivileged: false,
-        user_copy: true,
+        data: UblkData::Registered,
     };
 
     #[test]
@@ -124,13 +168,26 @@ mod tests {
 
     #[test]
     fn only_what_the_kernel_knows_is_asked_and_users_get_neither_recovery_nor_user_copy() {
-        let with = |serving: &UblkServing, features| wanted(serving, features).flags;
-        let old = with(&SERVING, 0);
+        let with = |serving: &UblkServing, features| wanted(serving, features).unwrap().flags;
+        let plain = UblkServing {
+            data: UblkData::Copied,
+            ..SERVING
+        };
+        let old = with(&plain, 0);
         assert_eq!(old & (feature::USER_COPY | feature::UPDATE_SIZE), 0);
         assert_ne!(old & feature::USER_RECOVERY, 0);
+        assert_eq!(UblkData::of(old), UblkData::Copied);
         let all = with(&SERVING, u64::MAX);
         assert_ne!(all & feature::USER_COPY, 0);
         assert_ne!(all & feature::UPDATE_SIZE, 0);
+        assert_eq!(UblkData::of(all), UblkData::Registered);
+        for (data, missing, version) in [
+            (UblkData::Registered, feature::AUTO_BUF_REG, "6.16"),
+            (UblkData::Calls, feature::USER_COPY, "6.5"),
+        ] {
+            let refused = wanted(&UblkServing { data, ..SERVING }, !missing).unwrap_err();
+            assert!(refused.to_string().contains(version), "{refused}");
+        }
         let of_a_user = UblkServing {
             unprivileged: true,
             ..SERVING

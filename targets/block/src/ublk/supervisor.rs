@@ -10,7 +10,7 @@ use super::error::UblkError;
 use super::halt::{Halt, has_come, moment};
 use super::node;
 use super::server::wait_readable;
-use super::serving::{UblkServing, UblkStarted, parameters, wanted};
+use super::serving::{UblkData, UblkServing, UblkStarted, parameters, wanted};
 use super::wire::{DeviceFacts, UblkCommand, feature, state};
 use crate::device::Geometry;
 use std::io;
@@ -42,7 +42,7 @@ pub fn supervise(
     ready: &mut dyn FnMut(&UblkStarted) -> io::Result<()>,
 ) -> Result<(), UblkError> {
     let mut commander = Commander::open(serving.unprivileged)?;
-    let wanted = wanted(serving, commander.features()?);
+    let wanted = wanted(serving, commander.features()?)?;
     let facts = commander.add(wanted)?;
     let mut supervisor = Supervisor {
         commander,
@@ -168,7 +168,7 @@ impl Supervisor {
             queues: self.facts.queues,
             depth: self.facts.depth,
             recovery: self.facts.flags & feature::USER_RECOVERY != 0,
-            user_copy: self.facts.flags & feature::USER_COPY != 0,
+            data: UblkData::of(self.facts.flags),
             server: self.server.as_ref().map_or(0, |server| server.child.id()),
         }
     }

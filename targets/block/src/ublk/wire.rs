@@ -22,6 +22,7 @@ pub(super) mod feature {
     pub(in super::super) const IOCTL_ENCODE: u64 = 1 << 6;
     pub(in super::super) const USER_COPY: u64 = 1 << 7;
     pub(in super::super) const UPDATE_SIZE: u64 = 1 << 10;
+    pub(in super::super) const AUTO_BUF_REG: u64 = 1 << 11;
     /// The names of all, from bit 0 on.
     pub(in super::super) const NAMES: [&str; 20] = [
         "zero_copy",
@@ -253,6 +254,8 @@ pub(super) struct IoDescriptor {
     pub(super) operation: u8,
     pub(super) fua: bool,
     pub(super) keep_room: bool,
+    /// Its pages could not be registered with the ring.
+    pub(super) unregistered: bool,
     pub(super) sectors: u32,
     pub(super) start_sector: u64,
 }
@@ -263,6 +266,7 @@ impl IoDescriptor {
     pub(super) fn parse(words: [u32; 4]) -> Self {
         const FUA: u32 = 1 << 13;
         const NO_UNMAP: u32 = 1 << 15;
+        const NEED_REG_BUF: u32 = 1 << 17;
         let [word, sectors, first, second] = words;
         let mut start = [0; 8];
         start[..4].copy_from_slice(&first.to_ne_bytes());
@@ -271,6 +275,7 @@ impl IoDescriptor {
             operation: word.to_le_bytes()[0],
             fua: word & FUA != 0,
             keep_room: word & NO_UNMAP != 0,
+            unregistered: word & NEED_REG_BUF != 0,
             sectors,
             start_sector: u64::from_ne_bytes(start),
         }
@@ -284,6 +289,13 @@ pub(super) mod operation {
     pub(in super::super) const FLUSH: u8 = 2;
     pub(in super::super) const DISCARD: u8 = 3;
     pub(in super::super) const WRITE_ZEROES: u8 = 5;
+}
+
+/// What a command says in the address of its entry: `struct ublk_auto_buf_reg`, the index under which
+/// the pages of the tag's next request are registered, and that it comes also where they cannot be.
+pub(super) fn registered_as(tag: u16) -> u64 {
+    const FALLBACK: u64 = 1;
+    u64::from(tag) | FALLBACK << 16
 }
 
 /// Bytes of the descriptors of a queue of this depth.
@@ -340,6 +352,7 @@ mod tests {
                 operation: operation::WRITE,
                 fua: true,
                 keep_room: false,
+                unregistered: false,
                 sectors: 8,
                 start_sector: (1 << 32) + 2,
             }

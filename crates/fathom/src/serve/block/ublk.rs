@@ -8,7 +8,7 @@ use crate::tell;
 use anyhow::{Context as _, Result};
 use block::control::{self, ControlSocket};
 use block::ublk::{
-    Estate, Inherited, StartSign, UblkServer, UblkServing, UblkStarted, features,
+    Estate, Inherited, StartSign, UblkData, UblkServer, UblkServing, UblkStarted, features,
     inherited_control, serve_queues, size_keeper, standing, stop_standing,
 };
 use block::{BlockBackend, Geometry, MemoryBackend, OrdersFile, ServedDevice};
@@ -28,13 +28,14 @@ const SERVER: &str = "serve-device";
 /// Where it finds what outlives it.
 const INHERITS: &str = "inherits";
 /// What only this front knows.
-pub(super) const ARGUMENTS: [&str; 7] = [
+pub(super) const ARGUMENTS: [&str; 8] = [
     "number",
     "queues",
     "depth",
     "max-request",
     "no-recovery",
     "user-copy",
+    "auto-buffers",
     "unprivileged",
 ];
 
@@ -55,6 +56,7 @@ pub(super) fn arguments(command: Command) -> Command {
         .arg(ublk(value("max-request", "SIZE", "Longest request that the kernel passes on whole").default_value("512k")))
         .arg(ublk(switch("no-recovery", "A server that dies takes the device with it, instead of being started again")))
         .arg(ublk(switch("user-copy", "Fetch the data of requests by calls: less memory, more calls")))
+        .arg(ublk(switch("auto-buffers", "Have the kernel move data between the client's pages and the device's file itself (Linux 6.16)").conflicts_with("user-copy")))
         .arg(ublk(switch("unprivileged", "Make a device of this user, without CAP_SYS_ADMIN; it cannot recover")))
         .arg(Arg::new(SERVER).long(SERVER).value_name("N").hide(true).requires(INHERITS).value_parser(value_parser!(u32)))
         .arg(Arg::new(INHERITS).long(INHERITS).value_name("DESCRIPTORS").hide(true))
@@ -119,8 +121,18 @@ fn serving(matches: &ArgMatches) -> Result<UblkServing> {
             .ok_or_else(|| wrong("max-request", "a multiple of 4 KiB, at most 32 MiB"))?,
         recovery: !matches.get_flag("no-recovery"),
         unprivileged: matches.get_flag("unprivileged"),
-        user_copy: matches.get_flag("user-copy"),
+        data: data(matches),
     })
+}
+
+fn data(matches: &ArgMatches) -> UblkData {
+    if matches.get_flag("auto-buffers") {
+        UblkData::Registered
+    } else if matches.get_flag("user-copy") {
+        UblkData::Calls
+    } else {
+        UblkData::Copied
+    }
 }
 
 /// Runs the device: as its supervisor, or as the server that the supervisor has started.
@@ -228,8 +240,13 @@ fn estate(
 /// Makes the device, starts servers, and removes it when a signal comes.
 fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
     let serving = serving(matches)?;
-    if serving.unprivileged && serving.user_copy {
-        return Err(Usage("--user-copy is not for --unprivileged devices".to_owned()).into());
+    let way = match serving.data {
+        UblkData::Copied => None,
+        UblkData::Calls => Some("--user-copy"),
+        UblkData::Registered => Some("--auto-buffers"),
+    };
+    if let Some(way) = way.filter(|_| serving.unprivileged) {
+        return Err(Usage(format!("{way} is not for --unprivileged devices")).into());
     }
     let memory = kept::memory(matches, geometry.block, || 0)?;
     let mut made = MadeFiles::default();
@@ -263,7 +280,11 @@ fn announced(started: &UblkStarted, size: u64, servers: u32) -> String {
     if servers > 1 {
         return format!("server {} goes on with {}\n", started.server, started.node);
     }
-    let copy = if started.user_copy { ", user copy" } else { "" };
+    let copy = match started.data {
+        UblkData::Copied => "",
+        UblkData::Calls => ", user copy",
+        UblkData::Registered => ", automatic buffers",
+    };
     let recovery = if started.recovery {
         ""
     } else {
