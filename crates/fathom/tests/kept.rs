@@ -130,6 +130,16 @@ fn a_run_that_does_not_say_how_long_it_takes_is_kept_as_well() {
     assert!(records(dir.path())[0].operations.count() > 0);
 }
 
+/// Ranks of which one is killed would leave nothing of the first second.
+#[test]
+fn a_run_with_a_stonewall_leaves_word_that_it_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let seldom = LONG.replace("200ms", "1h");
+    let words = format!("{seldom} --write-percent 100 --duration 0s --stonewall 3s --wear-out");
+    killed(dir.path(), &words, 1);
+    assert_eq!(records(dir.path())[0].outcome.status, Status::Incomplete);
+}
+
 #[test]
 fn a_short_run_is_one_line() {
     let dir = tempfile::tempdir().unwrap();

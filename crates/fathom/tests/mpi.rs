@@ -515,6 +515,30 @@ fn the_knee_is_searched_by_all_ranks_in_steps_that_the_root_decides() {
     }
 }
 
+#[test]
+fn a_search_in_which_one_rank_is_interrupted_is_no_success() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let server = Server::start(|_| Act::Answer);
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --users 4 --seeds 8 --arrival constant --rate 50 --no-live --lead 1s --max-skew 60s --records r.jsonl --find-knee errors<1% --most-rate 100k --step-duration 1s"
+        );
+        let mut line = launcher.line("4", dir.path(), &words);
+        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let ranks = wait_for("a step that held", || {
+            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
+            (!read.records.is_empty()).then(|| ranks_in(dir.path()))
+        });
+        signal(ranks[2], "INT");
+        let child = child.unwrap();
+        let (code, said) = Running { child, ranks }.ended();
+        assert_eq!(code, Some(130), "{name}: {said}");
+        assert_eq!(server.objects(), 0, "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 /// The last phases of IO500 use what the first wrote, on other ranks.
 #[test]
 fn the_phases_of_io500_are_one_plan_of_all_ranks() {

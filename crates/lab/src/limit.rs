@@ -42,9 +42,7 @@ pub fn find_limit(
     conduct.prepare(turn).map_err(LabError::Step)?;
     let (mut points, mut records, mut ended_by) = (Vec::new(), Vec::new(), None);
     let mut next = limit.rates.next_rate();
-    // A rate at which nothing succeeded: too much, or the target is gone. What held tells.
-    let mut silent_at: Option<f64> = None;
-    let mut gone = None;
+    let mut silence = Silence::default();
     while let Some(per_second) = next {
         let work = Work::AtRate {
             per_second,
@@ -67,25 +65,7 @@ pub fn find_limit(
         // Fewer ranks are another load.
         let is_whole = record.outcome.status != Status::Incomplete;
         let is_searchable = is_whole && applies(&limit.threshold, &record);
-        let best = limit.rates.best();
-        let is_silent = record.operations.count() == 0;
-        let wanted = match (silent_at.take(), best) {
-            (Some(silent), Some(_)) if is_searchable && !point.holds => {
-                gone = Some(no_longer(silent, per_second));
-                None
-            }
-            (None, Some(best)) if is_searchable && is_silent => {
-                silent_at = Some(per_second);
-                Some(best)
-            }
-            (silent, _) => {
-                if is_searchable {
-                    limit.rates.saw(per_second, point.holds);
-                    silent.inspect(|silent| limit.rates.saw(*silent, false));
-                }
-                limit.rates.next_rate()
-            }
-        };
+        let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
         points.push(point);
         let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
         next = wanted.filter(|_| goes_on);
@@ -93,7 +73,7 @@ pub fn find_limit(
             conduct.release(turn, &mut record);
         }
         if let Some(load) = &mut record.load {
-            load.search = Some(limit.account(&points, gone.as_ref()));
+            load.search = Some(limit.account(&points, silence.gone.as_ref()));
         }
         ended_by = keep(&record).map_err(LabError::Keep).err();
         if ended_by.is_some() && next.take().is_some() {
@@ -102,12 +82,62 @@ pub fn find_limit(
         records.push(record);
         turn.pass += 1;
     }
-    let account = limit.account(&points, gone.as_ref());
+    let account = limit.account(&points, silence.gone.as_ref());
     Ok(LimitFound {
         records,
         account,
         ended_by,
     })
+}
+
+/// Rates at which nothing succeeded.
+#[derive(Default)]
+struct Silence {
+    /// Too much, or the target is gone: what held tells.
+    silent_at: Option<f64>,
+    /// The last rate at which anything was asked of the target, if nothing of it succeeded.
+    unanswered_at: Option<f64>,
+    /// Why there is no limit.
+    gone: Option<String>,
+}
+
+impl Silence {
+    /// The rate of the next step, after one that says something of its rate or not.
+    fn next(
+        &mut self,
+        rates: &mut KneeSearch,
+        point: &SearchPoint,
+        record: &Record,
+        is_searchable: bool,
+    ) -> Option<f64> {
+        let per_second = point.asked_per_second;
+        let is_silent = record.operations.count() == 0;
+        if !is_silent {
+            self.unanswered_at = None;
+        } else if point.errors > 0 {
+            self.unanswered_at = Some(per_second);
+        }
+        match (self.silent_at.take(), rates.best()) {
+            (Some(silent), Some(_)) if is_searchable && !point.holds => {
+                self.gone = Some(no_longer(silent, per_second));
+                None
+            }
+            (None, Some(best)) if is_searchable && is_silent => {
+                self.silent_at = Some(per_second);
+                Some(best)
+            }
+            (silent, _) => {
+                if is_searchable {
+                    rates.saw(per_second, point.holds);
+                    silent.inspect(|silent| rates.saw(*silent, false));
+                }
+                let next = rates.next_rate();
+                let nothing_holds = next.is_none() && rates.best().is_none();
+                self.gone = self.unanswered_at.filter(|_| nothing_holds).map(never);
+                next
+            }
+        }
+    }
 }
 
 impl LimitSearch {
@@ -128,6 +158,14 @@ fn no_longer(silent: f64, held: f64) -> String {
     let [silent, held] = [silent, held].map(Rate);
     format!(
         "nothing succeeded at {silent}, and then {held}, which had held, did not hold any more: the target is not what it was"
+    )
+}
+
+/// Why no rate is the limit of a target that did nothing down to the lowest.
+fn never(silent: f64) -> String {
+    format!(
+        "nothing succeeded at {}, and no rate held: the target is gone, or refuses what it is asked",
+        Rate(silent)
     )
 }
 
@@ -295,18 +333,51 @@ mod tests {
         assert!(mock.log.last().unwrap().starts_with("release"));
     }
 
+    /// What a server does of which nobody has an answer.
+    fn silent(work: Work) -> Record {
+        let mut record = step(work, 900.0);
+        record.operations = record::Measurements::default();
+        let operations = record::Operations {
+            errors: 7,
+            ..record::Operations::default()
+        };
+        record.operations.insert("read", operations);
+        record
+    }
+
+    #[test]
+    fn a_target_that_is_gone_before_any_rate_held_is_no_limit_below_the_lowest() {
+        let all = |record: Record, from: u32| {
+            let mut mock = Mock::new(move |_, work, steps| match steps < from {
+                true => Ok(record.clone()),
+                false => Ok(silent(work)),
+            });
+            find(&mut mock).unwrap().0.account
+        };
+        let late = Record {
+            load: Some(LoadAccount::default()),
+            pace: Some(PaceAccount {
+                asked_per_second: Some(100.0),
+                achieved_per_second: 60.0,
+                ..PaceAccount::default()
+            }),
+            ..reads(1000)
+        };
+        for from in [0, 3] {
+            let account = all(late.clone(), from);
+            assert!(account.points.len() > 1 && account.holds_at.is_none());
+            let why = account.no_answer.unwrap();
+            assert!(why.contains("the target is gone, or refuses"), "{why}");
+            assert_eq!(account.breaks_at, None);
+        }
+        // One that answers late at every rate is there, and breaks the threshold.
+        let account = all(late, u32::MAX);
+        assert_eq!((account.holds_at, account.no_answer), (None, None));
+        assert!(account.breaks_at.is_some());
+    }
+
     #[test]
     fn a_target_that_is_gone_has_no_limit_and_one_that_comes_back_has() {
-        let silent = |work| {
-            let mut record = step(work, 900.0);
-            record.operations = record::Measurements::default();
-            let operations = record::Operations {
-                errors: 7,
-                ..record::Operations::default()
-            };
-            record.operations.insert("read", operations);
-            record
-        };
         // Steps: 100, 200, 400 is silent, and so is 200 again.
         let mut mock = Mock::new(|_, work, steps| match steps {
             2 | 3 => Ok(step(work, 900.0)),

@@ -40,7 +40,10 @@ impl<'a> Snapshots<'a> {
         let stop = &workload.stop;
         let lasts = stop.duration.filter(|duration| duration.0 > 0);
         let lasts = lasts.map(|duration| duration.0.saturating_add(stop.warmup.0));
-        let is_short = lasts.is_some_and(|lasts| lasts < rule.every_ns);
+        let lasts = stop.stonewall.at.map_or(lasts, |at| Some(at.0));
+        // How long workers wear out nobody knows.
+        let has_end = stop.stonewall.longest_wear_out().0 == 0;
+        let is_short = has_end && lasts.is_some_and(|lasts| lasts < rule.every_ns);
         if is_short || workload.engine.has(EngineFeature::VirtualTime) {
             return None;
         }

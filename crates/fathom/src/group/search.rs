@@ -85,15 +85,19 @@ impl RankGroup<'_> {
         if let Some(error) = ended_by {
             return Err(as_fault(error));
         }
-        let mut outcomes = records.iter().map(|record| &record.outcome);
-        let has_lost = outcomes.any(|outcome| outcome.status == Status::Incomplete);
-        let found = if has_lost {
-            5
-        } else {
-            knee_exit_code(&account)
-        };
+        let ended = end_of_steps(&records);
+        let found = ended.unwrap_or_else(|| knee_exit_code(&account));
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(found))
+    }
+}
+
+/// The exit code of a search that the end of a rank has ended: what held before is not its limit.
+fn end_of_steps(records: &[Record]) -> Option<i32> {
+    let outcome = &records.last()?.outcome;
+    match outcome.status {
+        Status::Incomplete | Status::Interrupted => Some(outcome.exit_code),
+        Status::Ok | Status::Failed => None,
     }
 }
 
@@ -282,5 +286,28 @@ impl Conduct for RankSteps<'_> {
 
     fn settle(&mut self, _turn: Turn, _longest_ns: u64) -> Option<String> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_a_rank_has_ended_has_found_nothing() {
+        let of = |status, exit_code| Record {
+            outcome: Outcome {
+                status,
+                exit_code,
+                message: None,
+            },
+            ..Record::default()
+        };
+        let held = of(Status::Ok, 0);
+        let ended = |last| end_of_steps(&[held.clone(), last]);
+        assert_eq!(ended(of(Status::Interrupted, 130)), Some(130));
+        assert_eq!(ended(of(Status::Incomplete, 5)), Some(5));
+        assert_eq!(ended(of(Status::Failed, 1)), None);
+        assert_eq!(ended(of(Status::Ok, 3)), None);
     }
 }
