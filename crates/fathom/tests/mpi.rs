@@ -705,6 +705,29 @@ fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
 }
 
 #[test]
+fn a_profile_in_which_one_rank_is_interrupted_ends_as_one_that_was() {
+    for launcher in launchers() {
+        let (dir, name) = (place_of_rows(), launcher.name);
+        let words = PROFILE.replace("--passes 2", "--passes 500");
+        let mut line = launcher.line("4", dir.path(), &words);
+        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let ranks = wait_for("a row of four ranks", || {
+            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
+            (read.records.len() > 1).then(|| ranks_in(dir.path()))
+        });
+        signal(ranks[2], "INT");
+        let child = child.unwrap();
+        let (code, said) = Running { child, ranks }.ended();
+        assert_eq!(code, Some(130), "{name}: {said}");
+        let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+        let ended = (read.records.iter()).filter(|r| r.outcome.status != Status::Ok);
+        assert!(ended.count() <= 1, "{name}: {said}");
+        assert_eq!(own_files(dir.path()), 0, "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
 fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
     for launcher in launchers() {
         let (dir, name) = (place(), launcher.name);

@@ -49,7 +49,7 @@ pub use process::{
     wall_clock_state,
 };
 pub use rename::rename_no_replace;
-pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor};
+pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor, stop_with_another};
 pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};
 pub use vigil::{Standstill, Vigil};

@@ -117,6 +117,14 @@ pub fn end_descriptor() -> io::Result<OwnedFd> {
     }
 }
 
+/// A process that works together with this one was told to stop by this signal: whoever asks here is
+/// told the same, if nothing was heard before.
+pub fn stop_with_another(signal: i32) {
+    if FIRST_AT.load(Relaxed) == 0 {
+        on_signal(signal);
+    }
+}
+
 /// What signals have asked for, `None` before the first.
 #[must_use]
 pub fn caught_signal() -> Option<CaughtSignal> {

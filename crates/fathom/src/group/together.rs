@@ -18,7 +18,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
 use lab::{Kept, LimitSearch};
-use record::{GroupAccount, Record, Threshold};
+use record::{GroupAccount, Outcome, Record, Status, Threshold};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -276,6 +276,7 @@ impl RankGroup<'_> {
                 Some(record) => {
                     let mut record = self.finished(record, name, live);
                     end.exit_code = record.outcome.exit_code;
+                    stop_with_the_stopped(&record.outcome);
                     end.goes_on = !is_over(std::slice::from_ref(&record));
                     if let Err(error) = keep(&mut record) {
                         (end.exit_code, end.goes_on) = (1, false);
@@ -380,5 +381,14 @@ impl RankGroup<'_> {
         }
         live.keep(Kept::Record(&record));
         record
+    }
+}
+
+/// Whoever decides what comes next stops where any rank was told to: it cannot measure any more, and
+/// would be asked to for ever.
+fn stop_with_the_stopped(outcome: &Outcome) {
+    const STOPPED_BY: i32 = 128;
+    if outcome.status == Status::Interrupted && outcome.exit_code > STOPPED_BY {
+        sys::stop_with_another(outcome.exit_code - STOPPED_BY);
     }
 }
