@@ -111,7 +111,7 @@ pub struct StudyRow {
     /// Whether some record is a load: one of ours, or one of which a source tells the parts of
     /// requests.
     pub is_load: bool,
-    /// Whether it is one of several arrival rates, which a curve shows.
+    /// Whether it is one of several arrival rates that a curve shows.
     pub is_step: bool,
 }
 
@@ -238,9 +238,11 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
             .collect::<Vec<_>>()
     };
     let environments = facts::environments(&(0..arms.len()).map(of_arm).collect::<Vec<_>>());
+    let arrivals = arrivals::arrivals(records, &arms, &left_out);
     let shown = Shown {
         metric: &options.metric,
         time_parts: time_parts(&rows),
+        arrivals: &arrivals,
     };
     let mut study_rows: Vec<StudyRow> = rows
         .iter()
@@ -253,7 +255,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         margin: options.margin,
         question: options.question.clone(),
         curves: curves::curves(&rows, &arms),
-        arrivals: arrivals::arrivals(records, &arms, &left_out),
+        arrivals,
         io500: io500(records),
         overall: verdicts
             .iter()
@@ -276,6 +278,7 @@ struct Shown<'a> {
     metric: &'a Quantity,
     /// The most parts of time that latencies are told in.
     time_parts: u32,
+    arrivals: &'a [ArrivalCurve],
 }
 
 /// The more cells, the coarser: what is known of a whole matrix stays small.
@@ -375,9 +378,11 @@ fn study_row(
 ) -> StudyRow {
     let records = || row.slots.iter().flatten().map(|slot| slot.record);
     let rate = course::rate_of(records(), shown.metric);
-    let is_step = |record: &Record| {
-        arrivals::scenario_of_step(record).is_some_and(|scenario| scenario != row.name)
+    let is_of_curve = |scenario: &str| {
+        let mut curves = shown.arrivals.iter();
+        scenario != row.name && curves.any(|curve| curve.scenario == scenario)
     };
+    let is_step = |record: &Record| arrivals::scenario_of_step(record).is_some_and(is_of_curve);
     let operations = cells::kinds(records());
     let both = |arm: usize| {
         baseline.is_some_and(|base| !row.slots[base].is_empty() && !row.slots[arm].is_empty())

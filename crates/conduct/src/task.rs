@@ -37,7 +37,7 @@ impl LoadTask {
     pub fn at_rate(&self, per_second: f64, for_ns: u64) -> Self {
         let mut out = self.clone();
         out.plan = out.plan.at_rate(per_second, for_ns, None);
-        out.plan.scenario.name = format!("{}@{per_second:.0}/s", self.plan.scenario.name);
+        out.plan.step_per_second = Some(per_second);
         out
     }
 }
@@ -272,6 +272,7 @@ mod tests {
                 guest: None,
                 server_counters: false,
                 share: object::LoadShare::default(),
+                step_per_second: None,
             },
             asked: BTreeMap::new(),
         }
@@ -351,7 +352,10 @@ mod tests {
             "{:?}",
             paced.effective()
         );
-        assert_eq!(paced.scenario.name, "fetch@50/s");
+        assert_eq!(
+            (paced.name().as_str(), paced.scenario.name.as_str()),
+            ("fetch@50/s", "fetch")
+        );
     }
 
     #[test]

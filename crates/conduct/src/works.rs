@@ -158,6 +158,6 @@ pub fn unstarted_load(
             exit_code: error.exit_code(),
             message: Some(error.to_string()),
         },
-        ..context.record("load", &plan.scenario.name, None)
+        ..context.record("load", &plan.name(), None)
     }
 }

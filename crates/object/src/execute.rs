@@ -172,7 +172,7 @@ impl Setup {
         }
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);
-        let record = context.record("load", &plan.scenario.name, None);
+        let record = context.record("load", &plan.name(), None);
         let ended = self.measure(plan, session.part(0))?;
         let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;

@@ -327,6 +327,7 @@ impl AskedLoad {
         Ok(LoadPlan {
             server_counters: target.is_s3() || target.is_share(),
             share: LoadShare::default(),
+            step_per_second: None,
             scenario,
             target,
             headers: self.headers.clone(),

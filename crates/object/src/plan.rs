@@ -47,6 +47,8 @@ pub struct LoadPlan {
     pub server_counters: bool,
     /// Which part of the whole this is.
     pub share: LoadShare,
+    /// The rate of this step, where it is one of a search.
+    pub step_per_second: Option<f64>,
 }
 
 /// The secret of a file share, which is never shown.
@@ -304,6 +306,16 @@ impl LoadPlan {
         })
     }
 
+    /// The name of its scenario, and of its step where it is one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let scenario = &self.scenario.name;
+        match self.step_per_second {
+            Some(rate) => format!("{scenario}@{rate:.0}/s"),
+            None => scenario.clone(),
+        }
+    }
+
     /// The same load for this time at the level of its peak, without a warm-up and held to nothing.
     #[must_use]
     pub fn at_its_peak(&self, for_ns: u64) -> Self {
@@ -370,6 +382,7 @@ mod tests {
             warmup_ns: 0,
             server_counters: false,
             share: LoadShare::default(),
+            step_per_second: None,
         }
     }
 

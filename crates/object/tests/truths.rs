@@ -46,6 +46,7 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         guest: None,
         server_counters: false,
         share: object::LoadShare::default(),
+        step_per_second: None,
     }
 }
 

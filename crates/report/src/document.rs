@@ -275,12 +275,27 @@ fn title(study: &Study) -> String {
     }
 }
 
+/// How many rows there are; the steps of a search are one together.
+pub(super) fn rows_text(study: &Study) -> String {
+    let steps = study.rows.iter().filter(|row| row.is_step).count();
+    let others = study.rows.len() - steps;
+    let others = (others > 0 || steps == 0).then(|| counted(others, "row"));
+    let steps = (steps > 0).then(|| {
+        let curves = study.arrivals.iter();
+        let mut searches: Vec<String> = curves.map(|curve| curve.scenario.clone()).collect();
+        searches.dedup();
+        format!("{} at {}", some(&searches), counted(steps, "rate"))
+    });
+    let told: Vec<String> = others.into_iter().chain(steps).collect();
+    told.join(" and ")
+}
+
 /// From how many records it is.
 fn from(study: &Study) -> String {
     let of = [
         counted(study.records, "record"),
         counted(study.arms.len(), "arm"),
-        counted(study.rows.len(), "row"),
+        rows_text(study),
     ]
     .join(", ");
     if study.left_out.is_empty() {

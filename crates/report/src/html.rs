@@ -140,8 +140,13 @@ fn section(document: &Document<'_>, section: &Section<'_>) -> Markup {
             @for part in &section.parts {
                 @let is_bare = part.blocks.iter().all(|block| matches!(block, Block::Options(..)));
                 article id=(part.id) class=[is_bare.then_some("bare")] data-row=[part.row] data-name=(part.title) {
-                    h3 { (name(&part.title)) @if let Some(row) = part.row { (mark(document, row)) (missed(document.study, row, None)) } }
-                    (blocks(document, &part.blocks))
+                    @let heading = html! { h3 { (name(&part.title)) @if let Some(row) = part.row { (mark(document, row)) (missed(document.study, row, None)) } } };
+                    @if part.is_folded {
+                        details { summary { (heading) } (blocks(document, &part.blocks)) }
+                    } @else {
+                        (heading)
+                        (blocks(document, &part.blocks))
+                    }
                 }
             }
         }

@@ -535,7 +535,7 @@ fn a_load_shows_its_failures_parts_thresholds_and_knee() {
         "503 &lt;b&gt;SlowDown",
         "<section id=\"arrivals\"",
         "knee: 400",
-        "Knee: 400",
+        "Knee of get: 400",
     ] {
         assert!(page.contains(needed), "{needed}");
     }

@@ -169,7 +169,7 @@ impl RankSteps<'_> {
             }
             Err(error) => Ok(unstarted_load(&own, &error, &self.context)),
         };
-        let name = &whole.plan.scenario.name;
+        let name = &whole.plan.name();
         let trial = self.group.trial();
         // What is searched is added before it is kept.
         let end = self

@@ -289,7 +289,7 @@ impl WorkView {
             Arrivals::Open { rate, .. } => rate,
         };
         let planned_ns = course.total_ns().saturating_add(plan.warmup_ns);
-        let name = plan.scenario.name.clone();
+        let name = plan.name();
         Self {
             planned_ns: Some(planned_ns).filter(|_| plan.iterations.is_none()),
             warmup_ns: plan.warmup_ns,

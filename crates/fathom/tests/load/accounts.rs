@@ -2,7 +2,7 @@
 
 use super::client::Server;
 use super::own_server::{load, ok, target};
-use super::{code, text};
+use super::{code, fathom, text};
 use record::{Record, read_records};
 
 /// How many operations of a kind the server says that it saw.
@@ -338,6 +338,23 @@ fn a_search_makes_its_objects_once_and_its_last_record_holds_the_curve() {
             assert_eq!(search.holds_at, held.reduce(f64::max));
         }
     }
+    // Each search is one thing to its reader: a curve and what is said of its knee.
+    let told = text(
+        &fathom(&["report", file.to_str().unwrap()])
+            .output()
+            .unwrap(),
+    );
+    let curves = told.matches("Arrival rates of ").count();
+    let searches = ["get", "delete"].map(|scenario| {
+        let steps = of(&format!("{scenario}@"));
+        assert!(
+            steps
+                .iter()
+                .all(|step| step.load.as_ref().unwrap().scenario == scenario)
+        );
+        usize::from(steps.len() >= 3)
+    });
+    assert_eq!(curves, searches.iter().sum::<usize>(), "{told}");
     assert!(
         server.client().call("HEAD", "/bench").status == 404,
         "what was made is gone"

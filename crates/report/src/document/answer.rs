@@ -3,7 +3,7 @@
 use super::rows::{ALL, leading_kind};
 use super::{
     Block, Breadth, Conclusion, Findings, Section, Sentence, VerdictMark, arrivals, belief::belief,
-    io500, missed, names, opening,
+    io500, missed, names, opening, rows_text,
 };
 use crate::comparison::{percent, sentence, shown};
 use crate::verdicts::told;
@@ -53,7 +53,7 @@ fn question(study: &Study) -> String {
         ),
         None => format!(
             "Measured: {} of {}.",
-            counted(study.rows.len(), "row"),
+            rows_text(study),
             study.arms.first().map_or("nothing", |arm| &arm.name)
         ),
     };

@@ -2,7 +2,7 @@
 //! held.
 
 use super::loads::success_text;
-use super::{CellValue, Column, Label, Table, TableLine};
+use super::{Breadth, CellValue, Column, Label, Table, TableLine};
 use crate::plot::{KneeLine, KneePoint};
 use analyze::{ArrivalCurve, Study};
 use record::percentile_has_support;
@@ -11,40 +11,41 @@ use units::lossless::u64_to_f64;
 
 /// What the curve says of the knee, in one sentence.
 pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
-    let rate = |rate: f64| ValueUnit::PerSecond.text(rate);
-    match (curve.knee, curve.least_broken) {
-        (Some(knee), Some(broken)) => {
-            format!(
-                "Knee: {} holds and {} does not; single observations, one a rate.",
-                rate(knee),
-                rate(broken)
-            )
-        }
-        (Some(knee), None) => format!(
-            "No knee was reached: {}, the highest rate tried, still holds.",
-            rate(knee)
+    let scenario = &curve.scenario;
+    // A rate with what was held against its limit there.
+    let rate = |rate: f64| {
+        let mut points = curve.points.iter();
+        let said = points.find(|point| point.rate == rate && !point.said.is_empty());
+        let said = said.map_or(String::new(), |point| format!(" ({})", point.said));
+        (ValueUnit::PerSecond.text(rate), said)
+    };
+    match (curve.knee.map(rate), curve.least_broken.map(rate)) {
+        (Some((knee, met)), Some((broken, missed))) => format!(
+            "Knee of {scenario}: {knee} holds{met} and {broken} does not{missed}; single observations, one a rate."
         ),
-        (None, Some(broken)) => format!(
-            "No knee: {}, the lowest rate tried, does not hold.",
-            rate(broken)
+        (Some((knee, met)), None) => format!(
+            "No knee of {scenario} was reached: {knee}, the highest rate tried, still holds{met}."
         ),
-        (None, None) => "No knee: no step was completed.".to_owned(),
+        (None, Some((broken, missed))) => format!(
+            "No knee of {scenario}: {broken}, the lowest rate tried, does not hold{missed}."
+        ),
+        (None, None) => format!("No knee of {scenario}: no step was completed."),
     }
 }
 
 /// The steps of a curve, one line each.
 pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> {
     let tail = format!("p{}", curve.tail);
-    let heads = [
-        "Achieved",
-        "p50",
-        &tail,
-        "Max",
-        "Never begun",
-        "Failed",
-        "Success",
-        "Result",
-        "Measured",
+    let columns = [
+        ("Achieved", 7),
+        ("p50", 6),
+        (tail.as_str(), 8),
+        ("Max", 4),
+        ("Never begun", 2),
+        ("Failed", 5),
+        ("Success", 3),
+        ("Result", 9),
+        ("Measured", 1),
     ];
     let line = |point: &'s analyze::ArrivalPoint| {
         let at = |percent: f64| {
@@ -82,9 +83,11 @@ pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> 
         .map_or_else(String::new, |arm| format!(", {}", arm.name));
     let title = format!("Arrival rates of {}{arm}", curve.scenario);
     Table {
-        columns: heads.map(Column::of).into(),
+        columns: columns
+            .map(|(head, weight)| Column::weighing(head, weight))
+            .into(),
         lines: curve.points.iter().map(line).collect(),
-        notes: vec![knee_text(curve)],
+        room: Breadth::Screen,
         ..Table::new(&title, &["Arrivals"])
     }
 }
@@ -116,7 +119,6 @@ pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> [KneeLine; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Breadth;
     use crate::document::example::{load, step};
     use analyze::{StudyOptions, study};
     use record::{Histogram, Operations, Record};

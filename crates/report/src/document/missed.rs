@@ -92,6 +92,7 @@ mod tests {
     fn a_step_of_a_search_bears_no_mark() {
         let steps = [
             step(100.0, 20_000_000, true),
+            step(150.0, 20_000_000, true),
             step(200.0, 90_000_000, false),
         ];
         let study = study(&steps, &StudyOptions::default());

@@ -92,18 +92,18 @@ pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
     found.into_iter().flatten().collect()
 }
 
-/// The curves of arrival rates: plots first, then their steps as tables.
+/// The curves of arrival rates; of several arms with their steps as tables, which of one stand
+/// among the rows.
 fn arrival_rates(study: &Study) -> Option<Section<'_>> {
     if study.arrivals.is_empty() {
         return None;
     }
     let mut blocks = vec![Block::Explanation(ARRIVALS), Block::Keys];
     blocks.extend(arrivals(study).into_iter().map(Block::Plot));
-    let steps = study
-        .arrivals
-        .iter()
-        .map(|curve| curves::steps(study, curve));
-    blocks.extend(steps.map(Block::Table));
+    if study.arms.len() > 1 {
+        let of_arms = study.arrivals.iter();
+        blocks.extend(of_arms.map(|curve| Block::Table(curves::steps(study, curve))));
+    }
     Some(Section::new("arrivals", "Arrival rates", blocks))
 }
 

@@ -3,8 +3,8 @@
 
 use super::answer::{only_verdict, verdicts};
 use super::{
-    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, VerdictMark, bounds,
-    hosts, intervals, loads, numbers,
+    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, VerdictMark, arrivals,
+    bounds, hosts, intervals, loads, numbers,
 };
 use crate::comparison::{drift_lines, shown};
 use crate::words::some;
@@ -22,7 +22,9 @@ pub(super) fn section(study: &Study, room: Breadth) -> Option<Section<'_>> {
     let is_alone = study.arms.len() == 1;
     let mut blocks = vec![Block::Keys];
     if is_alone {
-        blocks.push(Block::Table(levels(study)));
+        let curves = study.arrivals.iter();
+        blocks.extend(curves.map(|curve| Block::Table(arrivals::steps(study, curve))));
+        blocks.extend(levels(study).map(Block::Table));
         let drifts = study.rows.iter().flat_map(|row| {
             let lines = row.drift.iter().flat_map(drift_lines);
             lines.map(|line| format!("{}: {line}", row.name))
@@ -75,6 +77,7 @@ fn part(study: &Study, index: usize, room: Breadth, with_verdicts: bool) -> Sect
     }
     Section {
         row: Some(index),
+        is_folded: row.is_step,
         ..Section::new(format!("row-{index}"), row.name.clone(), blocks)
     }
 }
@@ -83,9 +86,10 @@ fn items<'s>(texts: Vec<String>) -> Option<Block<'s>> {
     (!texts.is_empty()).then_some(Block::Items(texts))
 }
 
-/// Every row of the only arm.
-fn levels(study: &Study) -> Table<'_> {
+/// Every row of the only arm; the steps of a search stand in the table of its curve.
+fn levels(study: &Study) -> Option<Table<'_>> {
     let rows = study.rows.iter().enumerate();
+    let rows = rows.filter(|(_, row)| !row.is_step);
     let mut lines: Vec<Measured<'_>> = rows
         .flat_map(|(index, row)| {
             let cell = row.cells.first().and_then(Option::as_ref);
@@ -99,16 +103,19 @@ fn levels(study: &Study) -> Table<'_> {
         .collect();
     let first = lines.first().map(|line| line.kind);
     let is_one_kind = lines.iter().all(|line| Some(line.kind) == first);
+    if lines.is_empty() && study.rows.iter().any(|row| row.is_step) {
+        return None;
+    }
     let labels: &[&str] = if is_one_kind {
         lines.iter_mut().for_each(|line| line.labels.truncate(1));
         &["Row"]
     } else {
         &["Row", "Operation"]
     };
-    Table {
+    Some(Table {
         id: "table-rows".to_owned(),
         ..table(study, labels, lines)
-    }
+    })
 }
 
 /// The arms side by side in one row.

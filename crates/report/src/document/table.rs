@@ -32,6 +32,8 @@ pub(crate) struct Column {
     pub(crate) arm: Option<usize>,
     /// What stands around its values, under a head of its own where a form has columns for it.
     pub(crate) bounds: Option<String>,
+    /// How much it matters where there is no room for all, where neither quantity nor arm says it.
+    pub(crate) weight: u8,
 }
 
 /// One line of a table.
@@ -145,7 +147,7 @@ impl Column {
         match (known, self.arm) {
             (Some((_, priority)), _) => *priority,
             (None, Some(_)) => 5,
-            (None, None) => 3,
+            (None, None) => self.weight,
         }
     }
 
@@ -156,6 +158,14 @@ impl Column {
             quantity: None,
             arm: None,
             bounds: None,
+            weight: 3,
+        }
+    }
+
+    pub(super) fn weighing(head: impl Into<String>, weight: u8) -> Self {
+        Self {
+            weight,
+            ..Self::of(head)
         }
     }
 
