@@ -6,7 +6,50 @@ use workload::settings;
 
 /// Words of fio, elbencho, warp, k6 and others, by the verb that they are typed with, and what is
 /// ours.
-const WORDS: [(&str, &str, &str); 70] = [
+const WORDS: [(&str, &str, &str); 81] = [
+    (
+        "run",
+        "--write",
+        "elbencho's --write is --write-percent 100",
+    ),
+    (
+        "run",
+        "--read",
+        "elbencho's --read is --read-percent 100, which is what a run does anyway",
+    ),
+    (
+        "run",
+        "--norandommap",
+        "--random draws every place anew; nothing keeps a map",
+    ),
+    ("load", "--objects", "warp's --objects is --seeds"),
+    ("load", "--concurrency", "--users"),
+    ("load", "--noclear", "warp's --noclear is --keep"),
+    (
+        "compare",
+        "--runs",
+        "hyperfine's --runs is --blocks beside --run, commands are timed by fathom lab run PLAN.toml",
+    ),
+    (
+        "compare",
+        "--min-runs",
+        "it runs until it knows; exactly so many with --run --blocks",
+    ),
+    (
+        "compare",
+        "--prepare",
+        "commands and what comes before each stand in a plan: fathom lab run PLAN.toml",
+    ),
+    (
+        "compare",
+        "--export-json",
+        "hyperfine's --export-json is -o FILE.json",
+    ),
+    (
+        "compare",
+        "--export-markdown",
+        "hyperfine's --export-markdown is -o FILE.md",
+    ),
     ("run", "--bs", "fio's --bs is --block-size (-b)"),
     ("run", "--blocksize", "--block-size (-b)"),
     (
@@ -208,7 +251,41 @@ const ROWS_ARE_GIVEN: &str =
     "every row is given; those of your own stand in --rows FILE.toml, one workload is fathom run";
 
 /// Verbs of other tools, by ours below which they are typed.
-const VERBS: [(&str, &str, &str); 13] = [
+const VERBS: [(&str, &str, &str); 23] = [
+    (
+        "",
+        "hyperfine",
+        "fathom lab run PLAN.toml, whose arms may be commands",
+    ),
+    (
+        "",
+        "warp",
+        "fathom load SCENARIO --target s3://BUCKET@http://HOST:PORT",
+    ),
+    ("", "k6", "fathom load SCENARIO --target http://HOST:PORT/"),
+    (
+        "",
+        "get",
+        "fathom load get --target s3://BUCKET@http://HOST:PORT",
+    ),
+    (
+        "",
+        "put",
+        "fathom load put --target s3://BUCKET@http://HOST:PORT",
+    ),
+    (
+        "",
+        "mixed",
+        "fathom load mixed --target s3://BUCKET@http://HOST:PORT",
+    ),
+    ("", "elbencho", "fathom run, or fathom load for S3"),
+    (
+        "",
+        "ior",
+        "fathom run, on several hosts with --hosts or under mpirun",
+    ),
+    ("", "io500", "fathom profile --io500-like DIRECTORY"),
+    ("", "experiment", "fathom lab"),
     ("", "version", "fathom --version"),
     ("", "bench", "fathom profile PATH, or fathom run TARGET"),
     ("", "benchmark", "fathom profile PATH, or fathom run TARGET"),

@@ -286,6 +286,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
         });
     }
     let Some(file) = config else {
+        no_jobs_as_targets(matches)?;
         let stages = vec![Stage(vec![Phase {
             name: "run".into(),
             workload: flags::workload(matches)?,
@@ -316,6 +317,20 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
         output,
         job: None,
     })
+}
+
+/// A job of fio that stands where a target does was meant to be run; a file of a size that nobody
+/// asked for would be made under its name.
+fn no_jobs_as_targets(matches: &ArgMatches) -> Result<()> {
+    let is_job = |target: &&PathBuf| target.extension().is_some_and(|of| of == "fio");
+    match flags::targets(matches).iter().find(is_job) {
+        Some(job) => Err(Usage(format!(
+            "{0} is named like a job file of fio, which --fio {0} runs; a target needs another name",
+            job.display()
+        ))
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// An error of a TOML file with the file's name; one of a flag as it is.

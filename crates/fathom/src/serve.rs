@@ -19,6 +19,7 @@ use units::Nanos;
 pub(crate) fn command() -> Command {
     Command::new("serve")
         .about("Serves a reference target: storage that people measure against, with a known truth")
+        .after_help("Examples:\n  fathom serve s3 --memory\n  PS_SHARED_SECRET=s fathom serve share --db share.db\n  fathom serve block --front nbd --unix /tmp/disk.sock --size 1g")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(s3::command())

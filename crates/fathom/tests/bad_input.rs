@@ -568,6 +568,7 @@ fn a_directory_or_anything_else_that_is_no_storage_is_refused() {
         "run d f --file-size 1M",
         "run /dev/tty --write-percent 100 --file-size 1M",
         "run /proc/self/comm --write-percent 100 --file-size 1M",
+        "run job.fio --file-size 1M",
     ];
     assert_snapshot!(ground.refusals(commands), @r"
     $ fathom run d --file-size 1M
@@ -584,6 +585,8 @@ fn a_directory_or_anything_else_that_is_no_storage_is_refused() {
     /dev/tty is a character device, not storage; name a regular file or a block device (`lsblk` lists them)
     $ fathom run /proc/self/comm --write-percent 100 --file-size 1M
     /proc/self/comm lies on proc, an interface of the kernel, not storage; name a file on a disk
+    $ fathom run job.fio --file-size 1M
+    job.fio is named like a job file of fio, which --fio job.fio runs; a target needs another name
     ");
 }
 

@@ -436,7 +436,7 @@ pub static SETTINGS: &[Setting] = &[
         Engine,
         "sim-model",
         Some("MODEL"),
-        "Device of the sim engine: latency=100us,jitter=none|exponential,servers=1,stall=START+LENGTH",
+        "Device of the sim engine: latency=100us,servers=1, jitter=none|exponential, stall=START+LENGTH, in one word",
         |w, _k, t| w.sim_model = t.into(),
         |w| text(&w.sim_model)
     ),

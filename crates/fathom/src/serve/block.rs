@@ -97,7 +97,7 @@ pub(super) fn command() -> Command {
 /// What is done to requests on the way, and what is lost with the power.
 fn of_truth(command: Command) -> Command {
     command
-        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,read.errors=EIO@1MiB+4KiB,write.lost=0.1%,seed=7"))
+        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,write.lost=0.1%,seed=7 or read.errors=EIO@1MiB+4KiB"))
         .arg(file("control", "SOCKET", "A socket at which the running device is told: misbehave SPEC, release, crash CHOICE, resize SIZE [discard], seen"))
         .arg(value("tell", "LINE", "Tell the device whose --control is given one such line, print its answer, and end").requires("control"))
         .arg(value("seed", "N", "Decides what lives through crashes of --volatile").value_parser(value_parser!(u64)).default_value("0"))

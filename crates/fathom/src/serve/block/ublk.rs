@@ -44,10 +44,11 @@ pub(super) fn arguments(command: Command) -> Command {
     command
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
-        .subcommand(Command::new("list").about("Lists the ublk devices of this machine, and what its driver can do"))
+        .subcommand(Command::new("list").about("Lists the ublk devices of this machine, and what its driver can do").after_help("Examples:\n  fathom serve block list"))
         .subcommand(
             Command::new("stop")
                 .about("Stops and removes a ublk device, also one whose server hangs or is gone")
+                .after_help("Examples:\n  fathom serve block stop 0")
                 .arg(Arg::new("device").value_name("N").required(true).value_parser(value_parser!(u32)).help("The number N of /dev/ublkbN")),
         )
         .arg(ublk(value("number", "N", "Make /dev/ublkbN; the first free one if not given").value_parser(value_parser!(u32).range(0..=MOST_NUMBER))))
