@@ -74,8 +74,32 @@ pub fn html(study: &Study) -> String {
 /// Foreign text in a direction of its own.
 fn name(text: &str) -> Markup {
     html! {
-        bdi { @if text.is_empty() { "(no name)" } @else { (text) } }
+        bdi {
+            @if text.is_empty() { "(no name)" }
+            @for (at, part) in parts_of(text).enumerate() { @if at > 0 { wbr; } (part) }
+        }
     }
+}
+
+/// The parts between which a long name may break: an address breaks where it is read in parts.
+fn parts_of(text: &str) -> impl Iterator<Item = &str> {
+    const SHORT: usize = 16;
+    const SEPARATORS: [char; 3] = ['/', '@', ':'];
+    let is_long = text.len() > SHORT;
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let start = rest.find(SEPARATORS).filter(|_| is_long);
+        let after = start.and_then(|start| {
+            let run = rest[start..].find(|letter| !SEPARATORS.contains(&letter));
+            run.map(|run| start + run)
+        });
+        let (part, others) = rest.split_at(after.unwrap_or(rest.len()));
+        rest = others;
+        Some(part)
+    })
 }
 
 /// A name of a quantity for attributes.

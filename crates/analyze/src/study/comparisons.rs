@@ -8,7 +8,7 @@ use super::rows::{Row, Slot};
 use super::{StudyArm, StudyOptions};
 use crate::compare::compare_arms_audited;
 use crate::{
-    Located, Question, RowComparison, compare, compare_arms, compare_audited, workload_differences,
+    Located, Question, RowComparison, compare, compare_arms, compare_audited, factors_between,
 };
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,8 +78,7 @@ impl Compared<'_> {
             .collect();
         let factors = sides
             .iter()
-            .flat_map(|side| workload_differences(&sides[self.baseline], side))
-            .map(|d| d.key);
+            .flat_map(|side| factors_between(&sides[self.baseline], side));
         let question = Question {
             metric: options.metric.clone(),
             margin: options.margin,
@@ -210,8 +209,5 @@ fn declared(sides: &[Vec<&Record>; 2]) -> Vec<String> {
     if plans.len() != 1 || plans.contains(&None) {
         return Vec::new();
     }
-    workload_differences(&sides[0], &sides[1])
-        .into_iter()
-        .map(|d| d.key)
-        .collect()
+    factors_between(&sides[0], &sides[1]).into_iter().collect()
 }
