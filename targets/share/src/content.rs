@@ -16,7 +16,7 @@ use crate::error::{ShareError, ShareResult};
 use bytes::Bytes;
 use house::FileSpan;
 use rusqlite::{Connection, MAIN_DB};
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::io;
@@ -121,6 +121,15 @@ impl Footing {
             least = least.min(space_of(place)?.0);
         }
         Ok(least)
+    }
+
+    /// The place of those whose file system nobody can write to now: what SQLite says of it does not
+    /// tell.
+    pub(crate) fn read_only(&self) -> Option<&Path> {
+        let is_read_only = |place: &&PathBuf| {
+            statvfs(place.as_path()).is_ok_and(|of| of.f_flag.contains(StatVfsMountFlags::RDONLY))
+        };
+        self.places.iter().find(is_read_only).map(PathBuf::as_path)
     }
 
     /// Gives up the spare space where a database could not even be opened without it.

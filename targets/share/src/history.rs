@@ -45,7 +45,7 @@ impl History {
             (self.log)(&format!(
                 "{} downloads are not in the history: {}",
                 rows.len(),
-                described(&error)
+                self.store.told(&described(&error))
             ));
         }
     }

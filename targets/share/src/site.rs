@@ -168,7 +168,7 @@ impl Site for ShareSite {
         };
         let reply = outcome.unwrap_or_else(|refusal| {
             if let (Some(cause), Some(under_way)) = (&refusal.cause, &under_way) {
-                under_way.broke(cause);
+                under_way.broke(&self.store.told(cause));
             }
             refusal.reply()
         });

@@ -316,6 +316,17 @@ impl ShareStore {
         Ok((self.ground.free()?, self.ground.reserve))
     }
 
+    /// Why something failed, for who runs the server: with what its file system says of itself.
+    pub(crate) fn told(&self, cause: &str) -> String {
+        match self.ground.read_only() {
+            Some(place) => format!(
+                "{cause}; the file system of {} is read-only: its kernel's log says since when and why",
+                place.display()
+            ),
+            None => cause.to_owned(),
+        }
+    }
+
     /// How much is kept. Sizes that are not kept are not added up for this.
     pub(crate) fn totals(&self) -> ShareResult<StoreTotals> {
         let (uploads, bytes) = self.index.totals()?;
