@@ -31,10 +31,26 @@ impl FrontWord {
         format!("{END}{code}.{}", self.proof(code))
     }
 
+    /// The line by which a rank says that it has begun, and where.
+    fn begun_line(&self, host: &str) -> String {
+        format!("{BEGUN}{host}.{}", self.proof(host))
+    }
+
+    /// The hosts in such a line, which may hold the words of several ranks.
+    pub(crate) fn begun_in(&self, line: &str) -> Option<Vec<String>> {
+        let (_, said) = line.split_once(BEGUN)?;
+        let said = said.split(END).next().unwrap_or_default();
+        let hosts = said.split(BEGUN).map(|said| {
+            let (host, proof) = said.trim().rsplit_once('.')?;
+            (proof == self.proof(host)).then(|| host.to_owned())
+        });
+        hosts.collect()
+    }
+
     /// What only they can say to whom the word was told; the line that was shown or repeated is not
     /// enough.
-    fn proof(&self, code: i32) -> String {
-        record::hash_of(format!("{} {code}", self.0).as_bytes())
+    fn proof(&self, of: impl std::fmt::Display) -> String {
+        record::hash_of(format!("{} {of}", self.0).as_bytes())
     }
 
     /// The code in such a line, which a launcher may have put words before; the worst where it has
@@ -52,15 +68,20 @@ impl FrontWord {
     }
 }
 
-/// Exit codes of this process go through a launcher to a process of ours.
+/// Exit codes of this process go through a launcher to a process of ours, which hears that this one
+/// has begun.
 pub(crate) fn speak_to_front(word: FrontWord) {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    say(&word.begun_line(host.trim()));
     let _it_is_told_once = FRONT.set(word);
 }
 
 /// No exit code: no rank has said how it ended.
 pub(crate) const NOTHING_SAID: i32 = -1;
 
-/// What begins a line that a rank says to the process that started its launcher.
+/// What begins the lines that a rank says to the process that started its launcher: that it is there,
+/// and how all ended.
+const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.

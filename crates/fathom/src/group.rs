@@ -11,6 +11,7 @@ mod keeping;
 mod launched;
 mod launcher;
 mod leaving;
+mod muster;
 mod rows;
 mod search;
 mod together;
@@ -116,7 +117,7 @@ pub(crate) fn add_connected(command: Command) -> Command {
         .arg(arg(
             "lost-after",
             "TIME",
-            "A rank that is not heard of for so long is lost, and the trial with it [default: 10s]",
+            "A rank that is not heard of for so long is lost, and the trial with it; ranks of --hosts that have not begun after six times that are not waited for [default: 10s]",
         ))
         .arg(
             arg(

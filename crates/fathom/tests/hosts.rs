@@ -261,6 +261,38 @@ fn words_that_no_rank_of_this_run_said_are_no_end_of_it() {
     }
 }
 
+/// A launcher waits for ever for a way into a host that hangs, or that ends and starts nothing.
+#[test]
+fn ranks_that_do_not_begin_are_told_of_and_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let begins = STARTS_ONE.replace("exec \"$@\"", "\"$@\"; exec sleep 300");
+    for (rest, begun) in [
+        ("exec sleep 300", "0 of 2 ranks have begun;"),
+        (begins.as_str(), "1 of 2 ranks have begun (on "),
+    ] {
+        let program = launcher(dir.path(), "HYDRA build details:", rest);
+        let hosts = format!(
+            "--hosts a,b --lost-after 2s --launcher {}",
+            program.display()
+        );
+        let (code, said) = fathom(dir.path(), &format!("{RUN} --records r.jsonl {hosts}"), &[]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!said.contains("fathom-rank"), "{said}");
+        if begun.starts_with('0') {
+            assert_eq!(code, Some(5), "{said}");
+            assert!(
+                said.contains(&format!("{begun} the others are waited for; Ctrl-C")),
+                "{said}"
+            );
+            assert!(said.contains("a, b must let `ssh HOST"), "{said}");
+        } else {
+            // The one that begins finds that it is alone, and that is the end of all.
+            assert_eq!(code, Some(2), "{said}");
+        }
+        assert!(!dir.path().join("r.jsonl").exists());
+    }
+}
+
 #[test]
 fn fewer_ranks_than_hosts_were_named_for_are_no_success() {
     let dir = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 //! waited for long after its ranks have ended.
 
 use super::launcher::Dialect;
+use super::muster::{Muster, Overdue};
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
@@ -37,13 +38,20 @@ pub(super) struct LauncherEnd {
     pub(super) said: Option<i32>,
     /// It did not end by itself, and was killed.
     pub(super) was_killed: bool,
+    /// Not all ranks had begun when nobody waited for them any more.
+    pub(super) is_given_up: bool,
 }
 
 /// Starts the launcher and waits for its end; its ranks know the word.
 ///
 /// # Errors
 /// It cannot be started or waited for.
-pub(super) fn attend(line: &[OsString], dialect: Dialect, word: &FrontWord) -> Result<LauncherEnd> {
+pub(super) fn attend(
+    line: &[OsString],
+    dialect: Dialect,
+    word: &FrontWord,
+    muster: &Arc<Muster>,
+) -> Result<LauncherEnd> {
     let [program, words @ ..] = line else {
         anyhow::bail!("a launcher has a name");
     };
@@ -58,11 +66,22 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect, word: &FrontWord) -> R
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
-    let is_quiet = child.stderr.take().map(|from| passed_on(from, word, &said));
+    let is_quiet = child
+        .stderr
+        .take()
+        .map(|from| passed_on(from, word, &said, muster));
     let pid = child.id();
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
-    let (status, was_killed) = wait(pid, &said, dialect)?;
+    let mut waited = Waited {
+        said: &said,
+        muster,
+        dialect,
+        overdue: None,
+        patience: Patience::default(),
+    };
+    let status = waited.wait(pid)?;
+    let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
     end_what_is_left();
     if let Some(is_quiet) = is_quiet {
         let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
@@ -72,6 +91,7 @@ pub(super) fn attend(line: &[OsString], dialect: Dialect, word: &FrontWord) -> R
         status,
         said,
         was_killed,
+        is_given_up: overdue == Some(Overdue::GivenUp),
     })
 }
 
@@ -81,46 +101,81 @@ fn passed_on(
     from: impl Read + Send + 'static,
     word: &FrontWord,
     said: &Arc<AtomicI32>,
+    muster: &Arc<Muster>,
 ) -> Receiver<()> {
     let (quiet, is_quiet) = channel();
     let word = word.clone();
-    let said = Arc::clone(said);
+    let (said, muster) = (Arc::clone(said), Arc::clone(muster));
     std::thread::spawn(move || {
         let _ends_with_this_thread = quiet;
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            match word.end_in(&String::from_utf8_lossy(&line)) {
-                Some(code) => {
-                    said.fetch_max(code, Relaxed);
-                }
-                None => {
-                    let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(&line);
-                }
+            let text = String::from_utf8_lossy(&line);
+            let (begun, code) = (word.begun_in(&text), word.end_in(&text));
+            if begun.is_none() && code.is_none() {
+                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(&line);
             }
+            muster.add(begun.unwrap_or_default());
+            said.fetch_max(code.unwrap_or(exit::NOTHING_SAID), Relaxed);
             line.clear();
         }
     });
     is_quiet
 }
 
-/// Waits for the launcher; what signals ask of this process they ask of it.
-fn wait(pid: u32, said: &AtomicI32, dialect: Dialect) -> Result<(ExitStatus, bool)> {
-    let clock = MachineClock::monotonic();
-    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
-    let mut patience = Patience::default();
-    while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
-        let has_ended = said.load(Relaxed) != exit::NOTHING_SAID;
-        let next = patience.next(clock.now(), has_ended, sys::caught_signal(), dialect);
-        if let Some(signal) = next {
-            let _it_may_have_ended = sys::signal_process(pid, signal);
+/// What is known while a launcher runs.
+struct Waited<'a> {
+    said: &'a AtomicI32,
+    muster: &'a Muster,
+    dialect: Dialect,
+    overdue: Option<Overdue>,
+    patience: Patience,
+}
+
+impl Waited<'_> {
+    /// Waits for the launcher; what signals ask of this process they ask of it.
+    fn wait(&mut self, pid: u32) -> Result<ExitStatus> {
+        let clock = MachineClock::monotonic();
+        let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
+        let begin = clock.now();
+        while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
+            let now = clock.now();
+            let has_ended = self.said.load(Relaxed) != exit::NOTHING_SAID;
+            let is_asked = self.patience.asked_at.is_some() || has_ended;
+            let overdue = self.muster.overdue(now.saturating_sub(begin), self.overdue);
+            if let Some(overdue) = overdue.filter(|_| !is_asked) {
+                self.overdue = Some(overdue);
+                self.tell(overdue);
+            }
+            let asked = match (self.overdue, sys::caught_signal()) {
+                (Some(Overdue::GivenUp), None) => Some(sys::CaughtSignal {
+                    signal: TERM,
+                    impatient: false,
+                }),
+                (_, caught) => caught,
+            };
+            let next = self.patience.next(now, has_ended, asked, self.dialect);
+            if let Some(signal) = next {
+                let _it_may_have_ended = sys::signal_process(pid, signal);
+            }
+            if next == Some(KILL) {
+                say(
+                    "the launcher did not end and was killed: its processes may be left on the hosts",
+                );
+            }
         }
-        if next == Some(KILL) {
-            say("the launcher did not end and was killed: its processes may be left on the hosts");
-        }
+        Ok(sys::wait_child(pid)?.status)
     }
-    let was_killed = patience.is_over;
-    Ok((sys::wait_child(pid)?.status, was_killed))
+
+    fn tell(&self, overdue: Overdue) {
+        let begun = self.muster.told();
+        let what = match overdue {
+            Overdue::Said => "the others are waited for; Ctrl-C ends it",
+            Overdue::GivenUp => "the others are waited for no longer, and the launcher is ended",
+        };
+        say(&format!("{begun}; {what}"));
+    }
 }
 
 /// Ends what the launcher started on this machine and did not wait for: ways into hosts, and ranks.
@@ -246,7 +301,8 @@ mod tests {
         let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
         let word = FrontWord::draw();
         let lines = format!("{}\n{}", word.end_line(0), word.end_line(5));
-        let quiet = passed_on(std::io::Cursor::new(lines), &word, &said);
+        let muster = Arc::new(Muster::new(1, S, Dialect::Hydra));
+        let quiet = passed_on(std::io::Cursor::new(lines), &word, &said, &muster);
         assert!(quiet.recv().is_err(), "it ends");
         assert_eq!(said.load(Relaxed), 5);
     }

@@ -5,6 +5,7 @@ use super::attended::attend;
 use super::host_list::HostList;
 use super::launched::launched;
 use super::launcher::{LaunchGround, Launcher, own_program, quoted, without_address};
+use super::muster::Muster;
 use crate::exit::{self, FrontWord, Usage};
 use crate::tell::{say, tell};
 use anyhow::Result;
@@ -15,6 +16,7 @@ use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What this process says to those that it starts: its launcher's end is heard by it alone, and how
 /// many there are to be.
@@ -148,10 +150,21 @@ impl LaunchFront {
             return Ok(0);
         }
         sys::catch_signals();
-        let end = attend(&self.line, self.launcher.dialect, &self.word)?;
+        let lost_after = super::launched::timing(matches)?.lost_after_ns;
+        let dialect = self.launcher.dialect;
+        let muster = Arc::new(Muster::new(self.hosts.ranks(), lost_after, dialect));
+        let end = attend(&self.line, dialect, &self.word, &muster)?;
         if end.was_killed {
             let names = self.hosts.names().replace(',', ", ");
             say(&format!("look for its processes on {names}"));
+        }
+        if end.is_given_up {
+            say(&format!(
+                "error: {}, and nothing is known of the others: {}",
+                muster.told(),
+                self.way_in()
+            ));
+            return Ok(LOST);
         }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
         // A launcher that is content says nothing of ranks of which none has said how it ended.
@@ -172,16 +185,24 @@ impl LaunchFront {
 
     /// What a launcher's end says that is none of ours.
     fn failure(&self, status: ExitStatus) -> String {
-        let names = self.hosts.names().replace(',', ", ");
         let unknown = without_address(&self.hosts);
         let unknown = match unknown.is_empty() {
             true => String::new(),
             false => format!(" This machine knows no address of {}.", unknown.join(", ")),
         };
         format!(
-            "{} ended with {status}, and no rank said how the run ended: a host was not reached, a rank was killed, or {} is not there.{unknown} Each of {names} must let `ssh HOST {} --version` in without a question. The line was: {}",
+            "{} ended with {status}, and no rank said how the run ended: a host was not reached, a rank was killed, or {} is not there.{unknown} {}",
             self.launcher.program.display(),
             self.program.display(),
+            self.way_in(),
+        )
+    }
+
+    /// What ranks need to begin.
+    fn way_in(&self) -> String {
+        let names = self.hosts.names().replace(',', ", ");
+        format!(
+            "Each of {names} must let `ssh HOST {} --version` in without a question. The line was: {}",
             self.program.display(),
             quoted(&self.line),
         )

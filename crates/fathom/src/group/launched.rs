@@ -151,7 +151,7 @@ fn check_number(matches: &ArgMatches) -> Result<()> {
 }
 
 /// The times of a group.
-fn timing(matches: &ArgMatches) -> Result<GroupTiming> {
+pub(super) fn timing(matches: &ArgMatches) -> Result<GroupTiming> {
     let usual = GroupTiming::default();
     let lost_after = time(matches, "lost-after")?;
     if lost_after.is_some_and(|time| time.0 < 2_000_000_000) {
