@@ -173,7 +173,11 @@ fn two_signals_at_once_are_one_wish_and_the_workers_are_waited_for() {
     run.signals(&["TERM", "INT"]);
     let ended = run.end();
     let record = ground.record("r.jsonl");
-    assert_interrupted(&ended, &record, 143);
+    // Signals that wait at once have no order in the kernel: either of them is the first, and all
+    // that is said names the same one.
+    let first = record.outcome.exit_code;
+    assert!([130, 143].contains(&first), "{first}");
+    assert_interrupted(&ended, &record, first);
     assert_eq!(record.workers[0].error, None);
     assert!(
         record
