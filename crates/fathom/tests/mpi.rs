@@ -340,7 +340,9 @@ fn a_rank_that_fails_ends_all_and_none_of_those_that_had_done_nothing_is_lost() 
     }
 }
 
-/// The second of two processes never asks its library for the others.
+/// The second of two processes never asks its library for the others. The first cannot leave a library that
+/// waits, so that it ends as a process does; MPICH's launcher kills the second then, and its own code is that
+/// of whichever it has seen end first.
 #[test]
 fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
     const HALF: &str =
@@ -353,7 +355,12 @@ fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
                 let output = launcher.wrapped("2", dir.path(), HALF, words).output();
                 let output = output.unwrap();
                 let said = said(&output);
-                assert_eq!(output.status.code(), Some(5), "{name}: {said}");
+                let killed = !name.contains("Open MPI") && said.contains("Killed (signal 9)");
+                let code = output.status.code();
+                assert!(
+                    code == Some(5) || killed && code == Some(9),
+                    "{name}: {code:?} {said}"
+                );
                 assert!(said.contains("have come within 24 s"), "{name}: {said}");
                 assert!(!dir.path().join("r.jsonl").exists(), "{name}");
                 nobody_is_left(dir.path(), name);
