@@ -344,12 +344,69 @@ fn an_upload_is_edited_replaced_listed_and_its_downloads_count_once() {
     assert_eq!(replaced.id(), id);
     let got = server.guest().call("GET", &path);
     assert!(got.body == b"other bytes" && got.headers["etag"] != etag);
+    let about = || owner.call("GET", &format!("/files/{id}/info")).text();
+    assert!(about().contains("<th>Note</th><td>n</td>"), "{}", about());
+    // What is said of the other bytes counts, and what is not said stays.
+    let noted = [
+        &b"--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nof the new\r\n"[..],
+        &form("second.bin", b"other bytes"),
+    ];
+    let api = format!("/api/entry/{id}");
+    owner.send("POST", &api, &[FORM], &noted.concat());
+    assert!(about().contains("<td>of the new</td>"), "{}", about());
+    assert_eq!(
+        owner
+            .json("PUT", &api, r#"{"filename":"third.bin"}"#)
+            .status,
+        200
+    );
+    assert!(about().contains("<td>of the new</td>"), "{}", about());
+    assert_eq!(owner.json("PUT", &api, r#"{"note":"last"}"#).status, 200);
+    assert!(about().contains("third.bin") && about().contains("<td>last</td>"));
     for range in ["bytes=5-", "bytes=2-3"] {
         server.guest().send("GET", &path, &[("range", range)], b"");
     }
     let shown = owner.call("GET", &format!("/files/{id}/downloads")).text();
-    assert!(shown.contains(": 2 downloads by 1 visitors"), "{shown}");
-    assert!(owner.call("GET", "/files").text().contains("second.bin"));
+    assert!(shown.contains(": 2 downloads by 1 visitor"), "{shown}");
+    assert!(owner.call("GET", "/files").text().contains("third.bin"));
+}
+
+#[test]
+fn an_upload_whose_time_ends_while_other_bytes_come_is_not_replaced() {
+    for layout in LAYOUTS {
+        let (_dir, _server, owner) = served(&["--layout", layout]);
+        let id = owner.upload("f", b"one").id();
+        let soon = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+        let soon = humantime::format_rfc3339_millis(soon);
+        let body = form("f", b"two");
+        let length = body.len().to_string();
+        let path = format!("/api/entry/{id}");
+        let mut slow = owner.begin("POST", &path, &[FORM, ("content-length", &length)]);
+        slow.write_all(&body[..body.len() - 1]).unwrap();
+        let end = format!(r#"{{"expiration":"{soon}"}}"#);
+        assert_eq!(owner.json("PUT", &path, &end).status, 200);
+        while owner.call("GET", &format!("/-{id}")).status == 200 {}
+        slow.write_all(&body[body.len() - 1..]).unwrap();
+        assert_eq!(read(slow, "POST").status, 404, "{layout}");
+    }
+}
+
+#[test]
+fn health_says_where_nothing_can_be_kept_until_something_can() {
+    let (dir, _server, owner) = served(&[]);
+    let health = || owner.call("GET", "/fathom/health");
+    let incoming = dir.path().join("share.db.shares/incoming");
+    let aside = dir.path().join("aside");
+    std::fs::rename(&incoming, &aside).unwrap();
+    assert_eq!(owner.upload("f", b"x").status, 500);
+    assert_eq!(health().status, 503);
+    assert!(health().text().contains("the log says why"));
+    // What was refused, or is not there, says nothing of it.
+    assert_eq!(owner.call("DELETE", "/api/entry/none").status, 404);
+    assert_eq!(health().status, 503);
+    std::fs::rename(&aside, &incoming).unwrap();
+    assert_eq!(owner.upload("f", b"x").status, 200);
+    assert_eq!(health().status, 200);
 }
 
 #[test]

@@ -11,11 +11,8 @@ pub(crate) struct ShareAccount {
 
 impl About for ShareAccount {
     fn check(&self) -> Result<(), String> {
-        match self.store.space() {
-            Ok((free, reserve)) if free > reserve => Ok(()),
-            Ok(_) => Err("there is no space for uploads".into()),
-            Err(error) => Err(described(&error)),
-        }
+        let outcome = self.store.check().map_err(|error| described(&error))?;
+        outcome.map_err(str::to_owned)
     }
 
     fn counters(&self) -> Vec<Counter> {

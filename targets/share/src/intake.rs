@@ -27,7 +27,8 @@ pub(crate) struct ReceivedFile {
     pub(crate) size: u64,
     pub(crate) name: String,
     pub(crate) media: String,
-    pub(crate) note: String,
+    /// `None` where the form has none.
+    pub(crate) note: Option<String>,
 }
 
 fn too_large(most: u64) -> Denial {
@@ -186,8 +187,8 @@ impl Intake<'_> {
         let (sink, head) = self
             .file
             .ok_or_else(|| Denial::bad("the form has no part named file"))?;
-        let note = String::from_utf8(self.note.unwrap_or_default())
-            .map_err(|_not_text| Denial::bad("the note is no text"))?;
+        let note = self.note.map(String::from_utf8).transpose();
+        let note = note.map_err(|_not_text| Denial::bad("the note is no text"))?;
         let size = sink.size;
         let (draft, desk) = sink.finish().await?;
         let name = head.filename.unwrap_or_default();

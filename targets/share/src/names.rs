@@ -25,9 +25,14 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Characters that take no place: a link whose name has no others cannot be seen.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
 /// Takes a name as it is, or not at all.
 pub(crate) fn check_name(name: &str) -> Result<(), BadName> {
-    if name.trim().is_empty() {
+    if name.chars().all(|c| c.is_whitespace() || is_unseen(c)) {
         return Err(BadName::Empty);
     }
     if name.len() > MOST_NAME {
@@ -179,6 +184,7 @@ mod tests {
         for (name, bad) in [
             ("", BadName::Empty),
             ("  ", BadName::Empty),
+            ("\u{200b}\u{a0}\u{feff}", BadName::Empty),
             ("../x", BadName::Nested),
             ("a\\b", BadName::Nested),
             ("/etc/passwd", BadName::Nested),
@@ -197,6 +203,7 @@ mod tests {
             ".x",
             "a b\"c'<script>",
             "\u{1f600}.txt",
+            "\u{1f469}\u{200d}\u{1f4bb}",
             "%2e%2e%2f",
             "-rf *",
             &"x".repeat(255),

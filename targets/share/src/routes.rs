@@ -124,6 +124,32 @@ impl Route {
         }
     }
 
+    /// Whether it changes what is kept.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::LogIn
+            | Self::LogOut
+            | Self::EndSession(_)
+            | Self::EndOtherSessions
+            | Self::Upload
+            | Self::Replace(_)
+            | Self::Amend(_)
+            | Self::Delete(_)
+            | Self::NewGuestLink
+            | Self::DeleteGuestLink(_)
+            | Self::EnableGuestLink(_)
+            | Self::DisableGuestLink(_)
+            | Self::Settings
+            | Self::GuestUpload(_) => true,
+            Self::Download(_)
+            | Self::Screen(_)
+            | Self::Own
+            | Self::Icon
+            | Self::Method(_)
+            | Self::Unknown => false,
+        }
+    }
+
     /// Its place among the operations, where it is one; `method` tells a download from a look at its
     /// head.
     pub(crate) fn operation(&self, method: &Method) -> Option<usize> {

@@ -122,7 +122,11 @@ async fn beside(store: Arc<ShareStore>, history: Arc<History>, serving: Serving)
     let sweeping = async {
         loop {
             let (store, moment) = (Arc::clone(&store), now());
-            match crate::blocking(move || store.sweep(moment)).await {
+            let outcome = crate::blocking(move || {
+                store.recover();
+                store.sweep(moment)
+            });
+            match outcome.await {
                 Ok(_) => {}
                 Err(error) => log(&format!("removing what has expired: {}", described(&error))),
             }

@@ -162,10 +162,14 @@ impl Site for ShareSite {
         if let Some(under_way) = &under_way {
             under_way.comes_from(visitor.from);
         }
+        let changes = route.changes();
         let outcome = match asked.failure {
             Some(status) => Err(told_to_fail(status)),
             None => self.dispatch(route, visitor).await,
         };
+        if changes && asked.failure.is_none() {
+            self.learn(&outcome);
+        }
         let reply = outcome.unwrap_or_else(|refusal| {
             if let (Some(cause), Some(under_way)) = (&refusal.cause, &under_way) {
                 under_way.broke(&self.store.told(cause));
@@ -206,6 +210,17 @@ fn finished(mut reply: ShareReply, is_head: bool) -> ShareReply {
 }
 
 impl ShareSite {
+    /// What the end of a change says of whether others can be made. One that was refused says nothing.
+    fn learn(&self, outcome: &Result<ShareReply, Denial>) {
+        match outcome {
+            Ok(reply) if reply.status().is_success() => self.store.note_change(false),
+            Err(denial) if denial.status == StatusCode::INTERNAL_SERVER_ERROR => {
+                self.store.note_change(true);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
     fn visitor(&self, parts: Parts, body: Option<Inbound>, asked: Asked) -> Visitor {
         let (from, tls) = sender(&parts.headers, asked.peer, self.proxied);
         let now = (self.now)();

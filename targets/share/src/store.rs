@@ -31,7 +31,7 @@ use crate::options::{ShareLayout, ShareOptions, Switch};
 use crate::sink::Desks;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
@@ -66,6 +66,8 @@ pub struct ShareStore {
     open: Arc<Mutex<BTreeMap<u64, u64>>>,
     /// What else needs to be known of an upload before it has ended: places of guest links.
     places: Mutex<BTreeMap<String, u64>>,
+    /// Whether the last change that was asked for could not be made, and not for want of space.
+    failing: AtomicBool,
     _hold: Hold,
 }
 
@@ -129,6 +131,7 @@ impl ShareStore {
             ground,
             open: Arc::default(),
             places: Mutex::default(),
+            failing: AtomicBool::new(false),
             _hold: hold,
         };
         Ok((store, settled))
@@ -176,12 +179,13 @@ impl ShareStore {
         Ok(upload.id)
     }
 
-    /// Gives an upload other bytes.
+    /// Gives an upload other bytes, and another note where there is one.
     pub(crate) fn replace(
         &self,
         mut draft: Box<dyn Draft>,
         size: u64,
         with: KeptUpload,
+        note: Option<String>,
         now: u64,
     ) -> ShareResult<()> {
         draft.finish()?;
@@ -192,7 +196,7 @@ impl ShareStore {
             ..with
         };
         let check = |index: &_| draft.check(index, size);
-        let outcome = self.index.replace(&upload, now, &check);
+        let outcome = self.index.replace(&upload, note.as_deref(), now, &check);
         self.linked(draft, &upload, outcome)
     }
 
@@ -314,6 +318,42 @@ impl ShareStore {
     /// Free bytes, and those of them that are left free.
     pub fn space(&self) -> ShareResult<(u64, u64)> {
         Ok((self.ground.free()?, self.ground.reserve))
+    }
+
+    /// Remembers how a change ended that was asked for.
+    pub(crate) fn note_change(&self, failed: bool) {
+        self.failing.store(failed, Relaxed);
+    }
+
+    /// Whether it takes what is sent to it. Errors: why not, in words for anybody.
+    pub(crate) fn check(&self) -> ShareResult<Result<(), &'static str>> {
+        let (free, reserve) = self.space()?;
+        Ok(if self.ground.read_only().is_some() {
+            Err("the file system is read-only")
+        } else if self.failing.load(Relaxed) {
+            Err("the last change could not be made: the log says why")
+        } else if free <= reserve {
+            Err("there is no space for uploads")
+        } else {
+            Ok(())
+        })
+    }
+
+    /// Tries whether changes can be made again where the last could not. Whoever is told by it that
+    /// this server is ill may ask it for no change any more.
+    pub(crate) fn recover(&self) {
+        if self.failing.load(Relaxed) && self.probe().is_ok() {
+            self.note_change(false);
+        }
+    }
+
+    /// Does what an upload does, and keeps nothing of it.
+    fn probe(&self) -> ShareResult<()> {
+        let mut draft = self.begin()?;
+        draft.append(&[0])?;
+        draft.finish()?;
+        drop(draft);
+        self.index.probe()
     }
 
     /// Why something failed, for who runs the server: with what its file system says of itself.

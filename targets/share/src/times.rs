@@ -93,6 +93,35 @@ pub(crate) fn parse_span(text: &str) -> Option<u64> {
     Some(sum)
 }
 
+/// A span in words for people, such as `7 days` or `1 hour 30 minutes`, to the second.
+pub(crate) fn told_span(ms: u64) -> String {
+    let units = [
+        (DAY, "day"),
+        (3_600_000, "hour"),
+        (60_000, "minute"),
+        (1000, "second"),
+    ];
+    let mut rest = ms;
+    let mut parts = Vec::new();
+    for (unit, word) in units {
+        let count = rest / unit;
+        rest %= unit;
+        if count > 0 {
+            parts.push(counted(count, word));
+        }
+    }
+    if parts.is_empty() {
+        parts.push(counted(0, "second"));
+    }
+    parts.join(" ")
+}
+
+/// So many of something, in words.
+pub(crate) fn counted(count: u64, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +170,20 @@ mod tests {
         for text in ["", "5", "h", "1y", "-1h", "99999999999999999999h"] {
             assert_eq!(parse_span(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn spans_are_told_as_they_are() {
+        for (span, told) in [
+            ("7d", "7 days"),
+            ("1d", "1 day"),
+            ("1h", "1 hour"),
+            ("36h", "1 day 12 hours"),
+            ("90m", "1 hour 30 minutes"),
+            ("2s", "2 seconds"),
+        ] {
+            assert_eq!(told_span(parse_span(span).unwrap()), told);
+        }
+        assert_eq!(told_span(0), "0 seconds");
     }
 }

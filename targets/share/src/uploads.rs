@@ -45,7 +45,7 @@ impl ShareSite {
         let new = NewUpload {
             name: received.name,
             media: received.media,
-            note: received.note,
+            note: received.note.unwrap_or_default(),
             expires,
             guest_link,
         };
@@ -94,13 +94,15 @@ impl ShareSite {
         let received = receive(&self.store, &visitor.parts, visitor.body, None).await?;
         let (store, now) = (Arc::clone(&self.store), (self.now)());
         let told = serde_json::json!({ "id": before.id });
+        let ReceivedFile {
+            draft, size, note, ..
+        } = received;
         let with = crate::index::KeptUpload {
             name: received.name,
             media: received.media,
             ..before
         };
-        let replaced =
-            crate::blocking(move || store.replace(received.draft, received.size, with, now)).await;
+        let replaced = crate::blocking(move || store.replace(draft, size, with, note, now)).await;
         drop(received.desk);
         replaced?;
         Ok(json(&told))
@@ -109,23 +111,27 @@ impl ShareSite {
     /// Changes what is said of an upload; what is not said stays, and an empty expiration is never.
     pub(crate) async fn amend(&self, id: &str, mut visitor: Visitor) -> Result<ShareReply, Denial> {
         let body: AmendBody = visitor.json().await?;
-        let (store, name, now) = (Arc::clone(&self.store), id.to_owned(), visitor.now);
-        let before = crate::blocking(move || store.index.find(&name, now)).await?;
-        let before = before.ok_or_else(Denial::missing)?;
-        let to = Amended {
-            name: body.filename.unwrap_or(before.name),
-            note: body.note.unwrap_or(before.note),
-            expires: match body.expiration.as_deref() {
-                Some("") => None,
-                Some(text) => parse_end(text, visitor.now).map_err(Denial::bad)?,
-                None => before.expires,
-            },
-        };
-        check_name(&to.name).map_err(|error| Denial::bad(error.to_string()))?;
-        if to.note.len() > MOST_NOTE {
+        if let Some(name) = &body.filename {
+            check_name(name).map_err(|error| Denial::bad(error.to_string()))?;
+        }
+        if body
+            .note
+            .as_ref()
+            .is_some_and(|note| note.len() > MOST_NOTE)
+        {
             return Err(Denial::bad("a note has at most 500 bytes"));
         }
-        self.change(move |store| store.index.amend(&before.id, &to))
+        let to = Amended {
+            name: body.filename,
+            note: body.note,
+            expires: match body.expiration.as_deref() {
+                Some("") => Some(None),
+                Some(text) => Some(parse_end(text, visitor.now).map_err(Denial::bad)?),
+                None => None,
+            },
+        };
+        let (id, now) = (id.to_owned(), visitor.now);
+        self.change(move |store| store.index.amend(&id, &to, now))
             .await?;
         Ok(nothing(StatusCode::OK))
     }

@@ -38,6 +38,10 @@ fn people_log_in_put_files_up_edit_them_and_give_links_to_guests() {
     let got = owner.call("GET", &format!("/-{id}"));
     assert_eq!(got.body, b"<script>window.pwned = 1</script>");
     assert!(got.headers["content-disposition"].starts_with("attachment"));
+    replace(&mut browser, &base, &id);
+    let got = owner.call("GET", &format!("/-{id}"));
+    assert_eq!(got.body, b"other bytes");
+    choose_end(&mut browser, &base);
     let link = guest_link(&mut browser, &base);
     for (page, name) in [
         ("/".to_owned(), "start"),
@@ -117,15 +121,54 @@ fn edit(browser: &mut Browser, base: &str, id: &str) {
     assert!(text.as_str().unwrap().contains("<b onclick="), "{text}");
 }
 
+/// Other bytes and another note; two files at once are none.
+fn replace(browser: &mut Browser, base: &str, id: &str) {
+    browser.go(&format!("{base}/files/{id}/edit"));
+    let two = "for (const name of ['a', 'b']) given.items.add(new File(['x'], name))";
+    browser.run(&given(DROP, two));
+    browser.until("document.querySelector('#upload .said').textContent.includes('choose one')");
+    browser.run("document.querySelector('#note').value = 'of the other'");
+    browser.run(&given(
+        DROP,
+        "given.items.add(new File(['other bytes'], 'other.bin'))",
+    ));
+    browser.until("location.pathname.endsWith('/info') && document.readyState === 'complete'");
+    let text = browser.run("document.body.innerText");
+    assert!(text.as_str().unwrap().contains("of the other"), "{text}");
+}
+
+/// An upload that is to end at a time, which its page for changes shows as it was chosen.
+fn choose_end(browser: &mut Browser, base: &str) {
+    browser.go(&format!("{base}/"));
+    browser.run(
+        "(() => { const choice = document.querySelector('#expires'); choice.value = 'date'; \
+         choice.dispatchEvent(new Event('change')); })()",
+    );
+    let file = "given.items.add(new File(['x'], 'ends.txt'))";
+    browser.run(&given(DROP, file));
+    browser.until("document.querySelector('#upload .said').textContent.includes('until when')");
+    browser.run("document.querySelector('#end').value = '2040-02-03T04:05:06'");
+    assert!(browser.fits("end", 1280) && browser.fits("end", 500));
+    browser.run(&given(DROP, file));
+    browser.until(&format!("{SENT} === 1"));
+    let id = browser.run("document.querySelector('#progress a').pathname.split('/')[1].slice(1)");
+    browser.go(&format!("{base}/files/{}/edit", id.as_str().unwrap()));
+    let end = browser.run("document.querySelector('[name=expiration]').value");
+    assert_eq!(end, "2040-02-03T04:05:06");
+}
+
 /// Makes a guest link for one file; its address.
 fn guest_link(browser: &mut Browser, base: &str) -> String {
     browser.go(&format!("{base}/guest-links/new"));
     browser.run(
         "(() => { const form = document.querySelector('form[data-json]'); \
          form.querySelector('[name=label]').value = '<i>team</i>'; \
+         form.querySelector('[name=fileLifetime]').value = '36h'; \
          form.querySelector('[name=maxFileUploads]').value = '1'; form.requestSubmit(); })()",
     );
     browser.until("location.pathname === '/guest-links' && document.readyState === 'complete'");
+    let text = browser.run("document.body.innerText");
+    assert!(text.as_str().unwrap().contains("1 day 12 hours"), "{text}");
     let link = browser.run("document.querySelector('[data-copy*=\"/g/\"]').dataset.copy");
     link.as_str().unwrap().to_owned()
 }

@@ -23,12 +23,20 @@ pub(crate) struct KeptUpload {
     pub(crate) guest_link: Option<String>,
 }
 
-/// What can be changed of an upload without its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is to be changed of an upload without its bytes; `None` stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Amended {
-    pub(crate) name: String,
-    pub(crate) note: String,
-    pub(crate) expires: Option<u64>,
+    pub(crate) name: Option<String>,
+    pub(crate) note: Option<String>,
+    /// `Some(None)` is never.
+    pub(crate) expires: Option<Option<u64>>,
+}
+
+impl KeptUpload {
+    /// What has expired is gone, also before it is removed.
+    fn is_there(&self, now: u64) -> bool {
+        self.expires.is_none_or(|end| now < end)
+    }
 }
 
 /// Some uploads, the latest first.
@@ -102,8 +110,7 @@ pub(crate) type BodyCheck<'a> = &'a dyn Fn(&Connection) -> ShareResult<()>;
 impl Index {
     pub(crate) fn find(&self, id: &str, now: u64) -> ShareResult<Option<KeptUpload>> {
         let found = self.read(|connection| find(connection, id))?;
-        // What has expired is gone, also before it is removed.
-        Ok(found.filter(|upload| upload.expires.is_none_or(|end| now < end)))
+        Ok(found.filter(|upload| upload.is_there(now)))
     }
 
     /// Adds an upload in the name of whoever has taken its place, if `check` finds its body there.
@@ -137,18 +144,21 @@ impl Index {
         })
     }
 
-    /// Gives an upload other bytes, under the same id, if `check` finds them there.
+    /// Gives an upload other bytes, under the same id, if `check` finds them there. Who sent them may
+    /// have said something else of it, `note`; whatever else was changed meanwhile stays so.
     pub(crate) fn replace(
         &self,
         with: &KeptUpload,
+        note: Option<&str>,
         now: u64,
         check: BodyCheck<'_>,
     ) -> ShareResult<()> {
         self.link(|transaction| {
             check(transaction)?;
-            let before = find(transaction, &with.id)?.ok_or(ShareError::Missing)?;
+            let before = find(transaction, &with.id)?.filter(|before| before.is_there(now));
+            let before = before.ok_or(ShareError::Missing)?;
             let place = "UPDATE upload SET body = ?2, chunk = ?3, size = ?4, name = ?5, media = ?6,
-                         changed = ?7 WHERE id = ?1";
+                         changed = ?7, note = coalesce(?8, note) WHERE id = ?1";
             transaction.prepare_cached(place)?.execute((
                 &with.id,
                 with.body.number,
@@ -157,18 +167,26 @@ impl Index {
                 &with.name,
                 &with.media,
                 with.changed,
+                note,
             ))?;
             free(transaction, before.body.number, now)?;
             use_number(transaction, with.body.number)
         })
     }
 
-    pub(crate) fn amend(&self, id: &str, to: &Amended) -> ShareResult<()> {
+    pub(crate) fn amend(&self, id: &str, to: &Amended, now: u64) -> ShareResult<()> {
         self.write(|transaction| {
-            let place = "UPDATE upload SET name = ?2, note = ?3, expires = ?4 WHERE id = ?1";
-            let changed = transaction
-                .prepare_cached(place)?
-                .execute((id, &to.name, &to.note, to.expires))?;
+            let place = "UPDATE upload SET name = coalesce(?2, name), note = coalesce(?3, note),
+                         expires = CASE WHEN ?4 THEN ?5 ELSE expires END
+                         WHERE id = ?1 AND (expires IS NULL OR expires > ?6)";
+            let changed = transaction.prepare_cached(place)?.execute((
+                id,
+                &to.name,
+                &to.note,
+                to.expires.is_some(),
+                to.expires.flatten(),
+                now,
+            ))?;
             if changed == 0 {
                 return Err(ShareError::Missing);
             }
@@ -288,6 +306,15 @@ impl Index {
                 .prepare_cached(query)?
                 .query_row([name], |row| row.get(0))
                 .optional()?)
+        })
+    }
+
+    /// Writes what is there already, durably. Errors: it cannot be written.
+    pub(crate) fn probe(&self) -> ShareResult<()> {
+        self.link(|transaction| {
+            let place = "UPDATE setting SET value = value WHERE name = 'next_body'";
+            transaction.prepare_cached(place)?.execute([])?;
+            Ok(())
         })
     }
 

@@ -81,7 +81,7 @@ pub(super) fn put(
 
 pub(super) fn replace(store: &ShareStore, id: &str, bytes: &[u8], now: u64) -> ShareResult<()> {
     let with = store.index.find(id, now)?.ok_or(ShareError::Missing)?;
-    store.replace(written(store, bytes)?, bytes.len() as u64, with, now)
+    store.replace(written(store, bytes)?, bytes.len() as u64, with, None, now)
 }
 
 pub(super) fn read(store: &ShareStore, upload: &KeptUpload) -> Vec<u8> {

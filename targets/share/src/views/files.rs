@@ -6,39 +6,69 @@ use crate::index::{HistoryPage, KeptUpload, UploadsPage};
 use crate::names::in_address;
 use crate::owner::Lifetime;
 use crate::store::ShareStore;
-use crate::times::told_moment;
+use crate::times::{DAY, counted, told_moment, told_span};
 use maud::{Markup, html};
 use units::Bytes;
 
 /// Rows of a page.
 const SHOWN: u64 = 100;
 
+/// What becomes of what is sent from a page.
+pub(super) enum Sending<'a> {
+    /// Uploads of the owner, who chooses when they end.
+    AsOwner(Lifetime),
+    AsGuest,
+    /// Other bytes of one upload, whose page comes afterwards.
+    Instead(&'a str),
+}
+
 /// Where files are dropped; `url` is what takes them.
-pub(super) fn drop_zone(url: &str, asks_end: Option<Lifetime>) -> Markup {
+pub(super) fn drop_zone(url: &str, sending: Sending<'_>) -> Markup {
+    let then = match sending {
+        Sending::Instead(id) => Some(format!("/files/{id}/info")),
+        Sending::AsOwner(_) | Sending::AsGuest => None,
+    };
+    let one = then.is_some();
+    let note = if one {
+        "the one that it has, if empty"
+    } else {
+        "shown to the owner alone"
+    };
     html! {
-        section id="upload" data-url=(url) {
+        section id="upload" data-url=(url) data-then=[then] {
             label class="drop" for="files" {
-                strong { "Choose files" } ", drop them here, or paste a text or an image"
-                input type="file" id="files" multiple;
+                strong { @if one { "Choose a file" } @else { "Choose files" } }
+                @if one { ", drop it here" } @else { ", drop them here" }
+                ", or paste a text or an image"
+                input type="file" id="files" multiple[!one];
             }
             div class="row" {
-                @if let Some(lifetime) = asks_end {
-                    label { "Expires"
-                        select id="expires" {
-                            @for days in [1, 7, 30, 365] {
-                                option value=(days) selected[!lifetime.never_ends && lifetime.days == days] { "in " (days) " days" }
-                            }
-                            @if !lifetime.never_ends && ![1, 7, 30, 365].contains(&lifetime.days) {
-                                option value=(lifetime.days) selected { "in " (lifetime.days) " days" }
-                            }
-                            option value="never" selected[lifetime.never_ends] { "never" }
-                        }
-                    }
-                }
-                label class="wide" { "Note" input id="note" maxlength="500" placeholder="shown to the owner alone"; }
+                @if let Sending::AsOwner(lifetime) = sending { (choice_of_end(lifetime)) }
+                label class="wide" { "Note" input id="note" maxlength="500" placeholder=(note); }
             }
+            p class="said" role="alert" {}
             ul id="progress" {}
         }
+    }
+}
+
+/// When an upload is to end; `date` is asked for in the field beside it.
+fn choice_of_end(lifetime: Lifetime) -> Markup {
+    let mut all = vec![1, 7, 30, 365];
+    if !lifetime.never_ends && !all.contains(&lifetime.days) {
+        all.push(lifetime.days);
+    }
+    html! {
+        label { "Expires"
+            select id="expires" {
+                @for days in all {
+                    option value=(days) selected[!lifetime.never_ends && lifetime.days == days] { "in " (told_span(days * DAY)) }
+                }
+                option value="never" selected[lifetime.never_ends] { "never" }
+                option value="date" { "at a time…" }
+            }
+        }
+        label hidden { "Time" input type="datetime-local" step="1" id="end"; }
     }
 }
 
@@ -46,7 +76,7 @@ pub(super) fn start(store: &ShareStore) -> ShareResult<Sheet> {
     let lifetime = Lifetime::of(store)?;
     Ok(Sheet::new(
         "Upload",
-        drop_zone("/api/entry", Some(lifetime)),
+        drop_zone("/api/entry", Sending::AsOwner(lifetime)),
     ))
 }
 
@@ -130,7 +160,7 @@ pub(super) fn about(store: &ShareStore, id: &str, now: u64, base: &str) -> Share
                 @if upload.changed != upload.uploaded { tr { th { "Replaced" } td { (time(upload.changed)) } } }
                 tr { th { "Expires" } td { (end(upload.expires)) } }
                 @if let Some(guest) = &upload.guest_link { tr { th { "Guest link" } td { (guest) } } }
-                tr { th { "Downloads" } td { a href={ "/files/" (id) "/downloads" } { (history.count) " by " (history.visitors) " visitors" } } }
+                tr { th { "Downloads" } td { a href={ "/files/" (id) "/downloads" } { (history.count) " by " (counted(history.visitors, "visitor")) } } }
             }
             p class="actions" {
                 a href={ "/files/" (id) "/edit" } { "Edit" }
@@ -150,13 +180,13 @@ pub(super) fn edit(store: &ShareStore, id: &str, now: u64) -> ShareResult<Sheet>
                 label { "Name" input name="filename" value=(upload.name) maxlength="255" required; }
                 label { "Note" input name="note" value=(upload.note) maxlength="500"; }
                 label { "Expires (empty is never)"
-                    input name="expiration" value=(expires.unwrap_or_default()) placeholder="2040-01-01T00:00:00Z";
+                    input type="datetime-local" step="1" name="expiration" data-at=[expires];
                 }
                 button { "Save" }
                 p class="said" role="alert" {}
             }
             h2 { "Replace the file and keep its link" }
-            (drop_zone(&format!("/api/entry/{id}"), None))
+            (drop_zone(&format!("/api/entry/{id}"), Sending::Instead(id)))
         },
     ))
 }
@@ -177,7 +207,7 @@ pub(super) fn downloads(
     Ok(Sheet::new(
         "Downloads",
         html! {
-            p { a href={ "/files/" (id) "/info" } { (upload.name) } ": " (count) " downloads by " (visitors) " visitors" }
+            p { a href={ "/files/" (id) "/info" } { (upload.name) } ": " (counted(count, "download")) " by " (counted(visitors, "visitor")) }
             p { a href={ "/files/" (id) "/downloads?unique=" (other) } { @if unique { "Show all" } @else { "Show the latest of each visitor" } } }
             table {
                 thead { tr { th { "Time" } th { "Address" } th { "Browser" } } }

@@ -1,11 +1,11 @@
 //! Pages about guest links, and the one that guests see.
 
-use super::files::drop_zone;
+use super::files::{Sending, drop_zone};
 use super::{Sheet, end};
 use crate::error::{ShareError, ShareResult};
 use crate::index::GuestLink;
 use crate::store::ShareStore;
-use crate::times::DAY;
+use crate::times::{counted, told_span};
 use http::StatusCode;
 use maud::{Markup, html};
 use units::Bytes;
@@ -26,9 +26,9 @@ pub(super) fn guest(store: &ShareStore, id: &str, now: u64) -> ShareResult<Sheet
             @if !link.with.label.is_empty() { p { (link.with.label) } }
             p {
                 @if let Some(most) = link.with.most_bytes { "Files may have up to " (Bytes(most)) ". " }
-                @if let Some(left) = left { (left) " more " @if left == 1 { "file" } @else { "files" } " can be uploaded." }
+                @if let Some(left) = left { (counted(left, "more file")) " can be uploaded." }
             }
-            (drop_zone(&format!("/api/guest/{id}"), None))
+            (drop_zone(&format!("/api/guest/{id}"), Sending::AsGuest))
         },
     ))
 }
@@ -37,7 +37,7 @@ fn limits(link: &GuestLink) -> Markup {
     let with = &link.with;
     html! {
         td data-of="Expires" { (end(with.expires)) }
-        td data-of="Files live" { @if let Some(span) = with.lifetime { (span / DAY) " days" } @else { "as long as wanted" } }
+        td data-of="Files live" { @if let Some(span) = with.lifetime { (told_span(span)) } @else { "as long as wanted" } }
         td data-of="Size" { @if let Some(most) = with.most_bytes { (Bytes(most)) } @else { "any" } }
         td data-of="Files" { (link.uploads) @if let Some(most) = with.most_uploads { " of " (most) } }
     }
@@ -83,8 +83,8 @@ pub(super) fn new() -> Sheet {
         html! {
             form data-json data-method="POST" data-url="/api/guest-links" data-then="/guest-links" {
                 label { "Label" input name="label" maxlength="200"; }
-                label { "Link expires (empty is never)" input name="urlExpirationTime" placeholder="2040-01-01T00:00:00Z"; }
-                label { "Files live for (empty is for ever)" input name="fileLifetime" placeholder="7d"; }
+                label { "Link expires (empty is never)" input type="datetime-local" step="1" name="urlExpirationTime"; }
+                label { "Files live for (empty is for ever)" input name="fileLifetime" placeholder="7d or 12h"; }
                 label { "Largest file in bytes (empty is any)" input type="number" min="1" name="maxFileBytes" data-number; }
                 label { "Number of files (empty is any)" input type="number" min="1" name="maxFileUploads" data-number; }
                 button { "Create" }

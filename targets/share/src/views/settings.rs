@@ -31,10 +31,10 @@ pub(super) fn settings(
                 tbody {
                     @for session in sessions {
                         tr {
-                            td { (time(session.made)) }
-                            td { (time(session.expires)) }
-                            td { (session.address) }
-                            td { (session.agent) }
+                            td data-of="Since" { (time(session.made)) }
+                            td data-of="Until" { (time(session.expires)) }
+                            td data-of="Address" { (session.address) }
+                            td data-of="Browser" { (session.agent) }
                             td {
                                 @if Some(session.token) == mine { "this one" }
                                 @else {

@@ -8,6 +8,20 @@ for (const time of all("time")) {
   time.title = time.dateTime;
 }
 
+// A field for a time has it without its zone, which is the reader's.
+function local(date) {
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 6e4);
+  return shifted.toISOString().slice(0, 19);
+}
+for (const field of all("input[data-at]")) field.value = local(new Date(field.dataset.at));
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked;
+  if (field.value === "") return "number" in field.dataset ? null : "";
+  if (field.type === "datetime-local") return new Date(field.value).toISOString();
+  return "number" in field.dataset ? Number(field.value) : field.value;
+}
+
 async function ask(method, url, body) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   const answer = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
@@ -30,11 +44,7 @@ for (const form of all("form[data-json]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const body = {};
-    for (const field of form.querySelectorAll("[name]")) {
-      const number = "number" in field.dataset;
-      body[field.name] = field.type === "checkbox" ? field.checked
-        : number ? (field.value === "" ? null : Number(field.value)) : field.value;
-    }
+    for (const field of form.querySelectorAll("[name]")) body[field.name] = valueOf(field);
     try { await ask(form.dataset.method, form.dataset.url, body); location.href = form.dataset.then; }
     catch (error) { say(form, error.message); }
   });
@@ -53,6 +63,7 @@ for (const button of all("button[data-copy]")) {
 const zone = document.getElementById("upload");
 if (zone) {
   const [list, drop, input] = [zone.querySelector("#progress"), zone.querySelector(".drop"), zone.querySelector("#files")];
+  const [choice, end, said] = [zone.querySelector("#expires"), zone.querySelector("#end"), zone.querySelector(".said")];
   const waiting = [];
   let running = 0;
 
@@ -63,6 +74,16 @@ if (zone) {
   }
 
   function add(files) {
+    said.textContent = "";
+    if (!input.multiple && files.length > 1) {
+      said.textContent = "one file takes the place of another: choose one";
+      return;
+    }
+    if (choice?.value === "date" && !end.value) {
+      said.textContent = "say first until when";
+      end.focus();
+      return;
+    }
     for (const file of files) {
       const bar = element("progress", { max: 1, value: 0 });
       const state = element("span", { textContent: "waiting" });
@@ -81,8 +102,9 @@ if (zone) {
 
   function address() {
     const url = new URL(zone.dataset.url, location.href);
-    const days = document.getElementById("expires")?.value;
+    const days = choice?.value;
     if (days === "never") url.searchParams.set("expiration", "2999-12-31T00:00:00Z");
+    else if (days === "date") url.searchParams.set("expiration", new Date(end.value).toISOString());
     else if (days) url.searchParams.set("expiration", new Date(Date.now() + days * 864e5).toISOString());
     return url;
   }
@@ -110,6 +132,7 @@ if (zone) {
   }
 
   function done(job, id) {
+    if (zone.dataset.then && !waiting.length) { location.href = zone.dataset.then; return; }
     const link = `/-${id}/${encodeURIComponent(job.file.name)}`;
     const button = element("button", { type: "button", textContent: "Copy link" });
     button.addEventListener("click", () => copy(button, link));
@@ -131,6 +154,7 @@ if (zone) {
     job.row.append(element("p", { className: "said", textContent: why }));
   }
 
+  choice?.addEventListener("change", () => { end.closest("label").hidden = choice.value !== "date"; });
   input.addEventListener("change", () => { add(input.files); input.value = ""; });
   for (const kind of ["dragenter", "dragover"]) {
     document.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
