@@ -1,13 +1,13 @@
-//! Arms that are git refs: resolved once, cloned and built once a commit, kept in a cache.
+//! Arms that are git refs: cloned and built once a commit, kept in a cache.
 
 use crate::child::{Env, Program, Waited, failure, tail};
+use crate::git::{Git, is_remote};
 use host::Context;
 use lab::BuildSpec;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use sys::Clock as _;
 use units::Nanos;
 
@@ -17,59 +17,6 @@ pub(crate) struct Built {
     pub(crate) tree: PathBuf,
     /// What its `identity` command printed.
     pub(crate) identity: Option<String>,
-}
-
-/// The commit that a ref is.
-///
-/// # Errors
-/// There is no such repository or ref, in git's words.
-pub(crate) fn resolved(spec: &BuildSpec, dir: &Path) -> Result<String, String> {
-    let peeled = format!("{}^{{commit}}", spec.git_ref);
-    if is_remote(&spec.repository) {
-        let listed = git(dir, &["ls-remote", &spec.repository, &spec.git_ref])?;
-        let first = listed.split_ascii_whitespace().next().map(str::to_owned);
-        let is_commit =
-            spec.git_ref.len() == 40 && spec.git_ref.bytes().all(|byte| byte.is_ascii_hexdigit());
-        return first
-            .or(is_commit.then(|| spec.git_ref.clone()))
-            .ok_or_else(|| format!("{} has no ref {:?}", spec.repository, spec.git_ref));
-    }
-    let repository = dir.join(&spec.repository);
-    let commit = git(
-        &repository,
-        &["rev-parse", "--verify", "--end-of-options", &peeled],
-    );
-    commit
-        .map(|commit| commit.trim().to_owned())
-        .map_err(|why| {
-            format!(
-                "{} has no ref {:?}: {why}",
-                repository.display(),
-                spec.git_ref
-            )
-        })
-}
-
-fn is_remote(repository: &str) -> bool {
-    repository.contains("://")
-        || repository
-            .split_once(':')
-            .is_some_and(|(host, _)| host.contains('@'))
-}
-
-fn git(dir: &Path, words: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
-    command
-        .args(words)
-        .current_dir(dir)
-        .env("GIT_TERMINAL_PROMPT", "0");
-    let output = command
-        .output()
-        .map_err(|e| format!("git in {}: {e}", dir.display()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 /// Where builds are kept.
@@ -111,7 +58,7 @@ pub(crate) fn built(
     let told = |e: std::io::Error| format!("cannot write {}: {e}", home.display());
     fs::create_dir_all(&home).map_err(told)?;
     let lock = File::create(home.join("lock")).map_err(told)?;
-    lock.lock().map_err(told)?;
+    held(&lock, spec.within_ns, context).map_err(|why| format!("{}: {why}", home.display()))?;
     let (tree, done, log) = (home.join("tree"), home.join("done"), home.join("log"));
     if !done.is_file() {
         let _an_unfinished_one = fs::remove_dir_all(&tree);
@@ -120,11 +67,12 @@ pub(crate) fn built(
         } else {
             dir.join(&spec.repository).display().to_string()
         };
-        git(
-            &home,
-            &["clone", "--quiet", "--no-checkout", "--", &source, "tree"],
-        )?;
-        git(&tree, &["checkout", "--quiet", "--detach", commit])?;
+        let within_ns = spec.within_ns;
+        let git = Git { within_ns, mark };
+        let clone = ["clone", "--quiet", "--no-checkout", "--", &source, "tree"];
+        git.run(&home, &clone)
+            .and_then(|_| git.run(&tree, &["checkout", "--quiet", "--detach", commit]))
+            .map_err(|why| format!("no clone of {source} at {commit}: {why}"))?;
         run(spec, &spec.command, &tree, &log, mark, context).map_err(|why| {
             format!(
                 "the build of {} ({commit}) {why}; it is logged in {}",
@@ -144,6 +92,31 @@ pub(crate) fn built(
         }
     };
     Ok(Built { tree, identity })
+}
+
+/// Time between two looks whether another runner has built the same.
+const LOOK_NS: u64 = 20_000_000;
+
+/// Takes the lock of a build, which another runner may have for as long as its own build takes.
+fn held(lock: &File, within_ns: u64, context: &Context) -> Result<(), String> {
+    let clock = &context.clock;
+    let until_ns = clock.now().saturating_add(within_ns);
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error.to_string()),
+            Err(TryLockError::WouldBlock) if sys::caught_signal().is_some() => {
+                return Err("a signal ended the wait for another runner that builds it".into());
+            }
+            Err(TryLockError::WouldBlock) if clock.now() >= until_ns => {
+                return Err(format!(
+                    "another runner that builds it was not ready within {}",
+                    Nanos(within_ns)
+                ));
+            }
+            Err(TryLockError::WouldBlock) => clock.sleep_until(clock.now() + LOOK_NS),
+        }
+    }
 }
 
 fn run(

@@ -16,6 +16,22 @@ const KILL: i32 = 9;
 /// The variable by which a process that was left behind is known as one of an experiment's.
 pub(crate) const MARK: &str = "FATHOM_LAB_SLOT";
 
+/// Variables by which git knows the repository that somebody works in, as inside of a hook: with them
+/// a clone of an experiment, and what is built in it, would be about that one.
+pub(crate) const OF_A_REPOSITORY: [&str; 11] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_QUARANTINE_PATH",
+];
+
 /// What is to be started.
 #[derive(Clone, Debug)]
 pub(crate) struct Program<'a> {
@@ -81,6 +97,9 @@ impl Program<'_> {
                 command.envs(std::env::var_os(name).map(|value| (name, value)));
             }
         }
+        for name in OF_A_REPOSITORY {
+            command.env_remove(name);
+        }
         command
             .env("TMPDIR", self.env.scratch)
             .envs(self.env.own)
@@ -101,14 +120,7 @@ impl Program<'_> {
         // Dropping the standard library's handle waits for nothing; the account is taken by
         // `wait_child`.
         drop(child);
-        match ProcessEnd::of(pid) {
-            Ok(end) => Ok(Running { pid, end, began_ns }),
-            Err(error) => {
-                let _gone = sys::signal_group(pid, KILL);
-                let _reaped = sys::wait_child(pid);
-                Err(told(error))
-            }
-        }
+        Running::of(pid, began_ns).map_err(told)
     }
 
     /// A shell that enters the groups and becomes the program.
@@ -131,6 +143,24 @@ fn sink(path: Option<&Path>) -> Result<Stdio, String> {
 }
 
 impl Running {
+    /// A child that has just been started, to be waited for.
+    ///
+    /// # Errors
+    /// It cannot be waited for; it is ended then.
+    pub(crate) fn of(pid: u32, began_ns: u64) -> io::Result<Self> {
+        let end = ProcessEnd::of(pid);
+        if end.is_err() {
+            let _gone = sys::signal_group(pid, KILL);
+            let _gone = sys::signal_process(pid, KILL);
+            let _reaped = sys::wait_child(pid);
+        }
+        Ok(Self {
+            pid,
+            end: end?,
+            began_ns,
+        })
+    }
+
     /// Waits until it has ended, for as long as the clock is before `until_ns`.
     pub(crate) fn wait(&self, clock: &MachineClock, until_ns: u64) -> Waited {
         loop {

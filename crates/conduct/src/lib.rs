@@ -16,6 +16,7 @@ mod conductor;
 mod drain;
 mod experiment;
 mod generator;
+mod git;
 mod gives;
 mod left_behind;
 mod limits;

@@ -37,7 +37,7 @@ pub(crate) struct LimitsSeen {
 }
 
 /// Controllers that a limit needs.
-fn controllers(limits: &Limits) -> Vec<&'static str> {
+pub(crate) fn controllers(limits: &Limits) -> Vec<&'static str> {
     let needed = [
         ("memory", limits.memory_bytes.is_some()),
         ("cpu", limits.cpus.is_some()),

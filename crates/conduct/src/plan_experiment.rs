@@ -42,6 +42,8 @@ pub struct PlanExperiment {
     works: Vec<Vec<Task>>,
     /// Of each arm of the file.
     made: Vec<MadeArm>,
+    /// What sets the limits of servers, in words.
+    limits: Option<String>,
 }
 
 /// What is known of an arm of the file on this machine.
@@ -57,6 +59,9 @@ struct MadeArm {
     /// What it starts, as it was when the plan was made.
     programs: Vec<KnownProgram>,
 }
+
+/// A file system with less room than this is full for whoever failed in it.
+const FULL_BYTES: u64 = 64 << 10;
 
 /// Where things lie.
 #[derive(Clone, Debug)]
@@ -89,13 +94,13 @@ impl PlanExperiment {
         check_programs(&file, &places.dir)?;
         surroundings::check(&file.surroundings).map_err(LabError::Plan)?;
         let mark = digest(&places.records.display().to_string());
-        check_limits(&file, &mark)?;
+        let limits = check_limits(&file, &mark)?;
         let scratch = match &file.scratch {
             Some(at) => places.dir.join(at).join(format!("fathom-{mark}")),
             // Under a name that is nobody's: what lies there is removed.
             None => places.records.with_extension(format!("{mark}.scratch")),
         };
-        let made = commits(&file, &places.dir, known)?;
+        let made = commits(&file, &places.dir, &mark, known)?;
         let mut out = Self {
             facts: PlanFacts::default(),
             metric,
@@ -106,6 +111,7 @@ impl PlanExperiment {
             mark,
             works,
             made,
+            limits,
             file,
         };
         out.facts = out.stated();
@@ -239,6 +245,12 @@ impl PlanExperiment {
         kind(&self.file)
     }
 
+    /// By what this machine sets the limits of servers; `None` where there are none.
+    #[must_use]
+    pub fn limits(&self) -> Option<&str> {
+        self.limits.as_deref()
+    }
+
     /// The place of the baseline among the arms.
     #[must_use]
     pub fn baseline(&self) -> usize {
@@ -270,6 +282,19 @@ impl PlanExperiment {
                 units::Bytes(free),
                 at.display(),
                 units::Bytes(keep_free)
+            )
+        })
+    }
+
+    /// What is said where nothing more could be written in a slot: its programs may have had no room
+    /// to say so themselves.
+    pub(crate) fn is_full(&self) -> Option<String> {
+        let free = sys::free_bytes(&self.scratch).ok().flatten()?;
+        (free < FULL_BYTES).then(|| {
+            format!(
+                "{} are free in {}",
+                units::Bytes(free),
+                self.scratch.display()
             )
         })
     }

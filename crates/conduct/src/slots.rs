@@ -224,6 +224,8 @@ impl<'a> SlotConductor<'a> {
         let now = ClockEdge::now(self.context);
         record.notices.extend(self.edge.step_until(&now));
         let mut failures = Vec::new();
+        // Before what fills it is removed.
+        let full = self.experiment.is_full();
         if let Some(open) = self.open.take() {
             if let Some(words) = &open.cleanup {
                 failures.extend(open.place.run_around(self.context, "cleanup", words).err());
@@ -241,6 +243,9 @@ impl<'a> SlotConductor<'a> {
         }
         failures.extend(self.experiment.remove_scratch(turn));
         (self.hook)(SlotStep::Cleared);
+        if !failures.is_empty() || record.outcome.status == Status::Failed {
+            failures.extend(full);
+        }
         // What happened to the server explains what happened to its clients.
         if !failures.is_empty() && record.outcome.status != Status::Interrupted {
             let all = failures.into_iter().chain(record.outcome.message.take());

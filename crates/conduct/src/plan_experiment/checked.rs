@@ -1,8 +1,8 @@
 //! Whether every arm of a plan file could work in every row, before the first slot.
 
 use super::MadeArm;
-use crate::build::resolved;
 use crate::command::SlotDirs;
+use crate::git::resolved;
 use crate::slots::LoadReader;
 use crate::spec_task::task;
 use crate::task::COMMAND;
@@ -17,6 +17,7 @@ use sys::MachineClock;
 pub(super) fn commits(
     file: &PlanFile,
     dir: &Path,
+    mark: &str,
     known: Option<&PlanFacts>,
 ) -> Result<Vec<MadeArm>, LabError> {
     let mut out = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn commits(
             (None, _) => None,
             (Some(_), Some(commit)) => Some(commit),
             (Some(spec), None) => {
-                let commit = resolved(&spec, dir);
+                let commit = resolved(&spec, dir, mark);
                 Some(commit.map_err(|why| LabError::Plan(format!("{}: {why}", arm.name)))?)
             }
         };
@@ -62,10 +63,11 @@ fn check_same_build(
     Ok(())
 }
 
-/// Whether this machine can set the limits of every cell.
-pub(super) fn check_limits(file: &PlanFile, mark: &str) -> Result<(), LabError> {
+/// Whether this machine can set the limits of every cell. Returns what would set them, in words.
+pub(super) fn check_limits(file: &PlanFile, mark: &str) -> Result<Option<String>, LabError> {
     let clock = MachineClock::monotonic();
     let mut tried: Vec<lab::Limits> = Vec::new();
+    let mut by = BTreeSet::new();
     for (row, cells) in file.rows.iter().zip(&file.cells) {
         for (arm, cell) in file.arms.iter().zip(cells) {
             let told = |why: String| LabError::Plan(format!("{} in {}: {why}", arm.name, row.name));
@@ -79,11 +81,15 @@ pub(super) fn check_limits(file: &PlanFile, mark: &str) -> Result<(), LabError> 
             if limits::is_none(&spec.limits) || tried.contains(&spec.limits) {
                 continue;
             }
-            limits::tried(&spec.limits, &format!("fathom-{mark}-plan"), &clock).map_err(told)?;
+            let version =
+                limits::tried(&spec.limits, &format!("fathom-{mark}-plan"), &clock).map_err(told)?;
+            let set = limits::controllers(&spec.limits).join(", ");
+            by.insert(format!("{set} by {}", version.text()));
             tried.push(spec.limits);
         }
     }
-    Ok(())
+    let by: Vec<String> = by.into_iter().collect();
+    Ok((!by.is_empty()).then(|| by.join("; ")))
 }
 
 /// The tasks of all cells with placeholders of the right form: whether each could work.
