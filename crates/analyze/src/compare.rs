@@ -7,6 +7,7 @@
 //! knows is judged by the blocks of its last permitted look and by no later ones.
 
 mod accused;
+mod alike;
 mod arms;
 mod cast;
 mod differences;
@@ -21,6 +22,7 @@ mod unplaced;
 mod windows;
 
 pub(crate) use arms::compare_arms_audited;
+pub use alike::same_arms;
 pub use arms::{ArmComparison, ArmsComparison, compare_arms};
 pub use cast::{ControlCheck, NoExperiment};
 use differences::foreign_host;

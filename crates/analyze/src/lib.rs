@@ -30,7 +30,7 @@ pub use compare::{
     ArmComparison, ArmStanding, ArmsComparison, Comparison, ControlCheck, Disagreement,
     HeldThreshold, Interrupted, LoneRow, NoExperiment, Question, RowComparison, Sensitivity,
     Standing, compare, compare_arms, compare_audited, environment_differences, factors_between,
-    hold_against, workload_differences,
+    hold_against, same_arms, workload_differences,
 };
 pub use effective::Effective;
 pub use finding::{Finding, Severity};

@@ -99,7 +99,7 @@ impl PermittedLooks {
                 )
             }
             None => format!(
-                "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length with --blocks"
+                "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length (--blocks, in a plan file passes = N)"
             ),
         })
     }

@@ -3,7 +3,8 @@
 use super::{Experiment, Located};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
-use record::{PlanFacts, PlannedArm, Role};
+use crate::same_arms;
+use record::{PlannedArm, Role};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -33,39 +34,17 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let Some(plan) = plans.next().map(|line| &line.plan) else {
         return Vec::new();
     };
-    let arms: Vec<(usize, &PlannedArm)> = plan
-        .arms
-        .iter()
-        .enumerate()
-        .filter(|(_, arm)| arm.role != Role::Control)
+    let advice = "take one of them out, or keep it as a control: what differs is error";
+    let mut out: Vec<Located> = same_arms(plan)
+        .into_iter()
+        .map(|message| RULE.about(None, Severity::Warning, message, advice))
         .collect();
-    let mut out = Vec::new();
-    for (number, (a, arm)) in arms.iter().enumerate() {
-        for (b, other) in &arms[number + 1..] {
-            if !arm.identity.is_empty()
-                && arm.identity == other.identity
-                && do_the_same(plan, *a, *b)
-            {
-                let message = format!(
-                    "{} and {} are the same in everything that is known of them: an A/A test",
-                    arm.name, other.name
-                );
-                let advice = "take one of them out, or keep it as a control: what differs is error";
-                out.push(RULE.about(None, Severity::Warning, message, advice));
-            }
-        }
-    }
-    if let Some((_, base)) = arms.iter().find(|(_, arm)| arm.role == Role::Baseline) {
-        let others = arms.iter().filter(|(_, arm)| arm.role == Role::Candidate);
-        out.extend(others.filter_map(|(_, arm)| beside(base, arm)));
+    let arms = &plan.arms;
+    if let Some(base) = arms.iter().find(|arm| arm.role == Role::Baseline) {
+        let others = arms.iter().filter(|arm| arm.role == Role::Candidate);
+        out.extend(others.filter_map(|arm| beside(base, arm)));
     }
     out
-}
-
-fn do_the_same(plan: &PlanFacts, a: usize, b: usize) -> bool {
-    plan.rows
-        .iter()
-        .all(|row| row.workloads.get(a) == row.workloads.get(b))
 }
 
 /// What differs beside the commit and what was built of it.
@@ -120,7 +99,7 @@ mod tests {
     use super::super::super::example::{placed, sound};
     use super::super::run_on;
     use super::*;
-    use record::{PlannedRow, PlannedWorkload, Record};
+    use record::{PlanFacts, PlannedRow, PlannedWorkload, Record};
     use std::sync::Arc;
 
     /// Two arms with these identities and options.
@@ -170,7 +149,7 @@ mod tests {
             found[0].message
         );
         assert_eq!(
-            run_on(check, &experiment([(one, "x"), (one, "y")])),
+            run_on(check, &experiment([(one, "x"), (one, "x --other")])),
             [],
             "they do other things"
         );
@@ -186,6 +165,38 @@ mod tests {
             [],
             "nothing is known of them"
         );
+    }
+
+    #[test]
+    fn one_program_at_two_places_or_one_commit_by_two_refs_is_named() {
+        let one: &[(&str, &str)] = &[("command", "sha256:1")];
+        let at = |a: &'static str, b: &'static str| {
+            let found = run_on(check, &experiment([(one, a), (one, b)]));
+            found.first().map(|of| of.message.clone())
+        };
+        let same = at("/old/server --fast 1", "/new/server --fast 1").unwrap();
+        assert!(same.contains("are the same in everything"), "{same}");
+        let named = at("./one --fast 1", "./two --fast 1").unwrap();
+        assert!(named.contains("one program by two names"), "{named}");
+        assert_eq!(at("./one --fast 1", "./one --fast 2"), None);
+        assert_eq!(at("sh one.sh", "sh two.sh"), None, "a shell's script");
+
+        let of_commit = |commits: [&'static str; 2]| {
+            let identities = commits.map(|commit| [("commit", commit)]);
+            let mut records = experiment([(&identities[0], "x"), (&identities[1], "x")]);
+            let written = records[0].trial.as_ref().unwrap().written_plan.clone();
+            let mut plan = written.unwrap().plan.clone();
+            for (planned, git_ref) in plan.rows[0].workloads.iter_mut().zip(["main", "HEAD"]) {
+                planned.options.insert("build.ref".into(), git_ref.into());
+            }
+            let line = Arc::new(plan.line());
+            for record in &mut records {
+                record.trial.as_mut().unwrap().written_plan = Some(Arc::clone(&line));
+            }
+            run_on(check, &records).len()
+        };
+        assert_eq!(of_commit(["1", "1"]), 1);
+        assert_eq!(of_commit(["1", "2"]), 0);
     }
 
     #[test]

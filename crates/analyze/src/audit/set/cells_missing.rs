@@ -42,27 +42,29 @@ fn gaps(experiment: &Experiment<'_>) -> Option<Located> {
             .map(of)
             .collect()
     };
-    let missing = |found: &BTreeSet<u32>| -> Vec<u32> {
-        (0..found.last().copied().unwrap_or(0))
-            .filter(|n| !found.contains(n))
-            .collect()
-    };
     let (slots, blocks) = (
         missing(&numbers(|trial| trial.slot)),
         missing(&numbers(|trial| trial.block)),
     );
-    let (noun, lost) = if blocks.is_empty() {
-        ("slot", slots)
-    } else {
-        ("block", blocks)
+    let (noun, lost) = match blocks {
+        Some(blocks) => ("block", blocks),
+        None => ("slot", slots?),
     };
-    let first = lost.first()?;
-    let message = match lost.len() {
+    let (first, count) = lost;
+    let message = match count {
         1 => format!("{noun} {first} of the experiment is missing"),
         n => format!("{n} {noun}s of the experiment are missing, the first is number {first}"),
     };
     let advice = "judge the whole file as it was written: a part that was chosen by its result shows whatever was wished";
     Some(RULE.about(None, Severity::Invalid, message, advice))
+}
+
+/// The first number below the last that is not there, and how many there are: by what stands between
+/// neighbours, since a damaged record may have any number.
+fn missing(found: &BTreeSet<u32>) -> Option<(u32, u32)> {
+    let count = found.last()?.saturating_add(1) - u32::try_from(found.len()).unwrap_or(u32::MAX);
+    let first = found.iter().zip(0..).find(|(n, place)| *n != place);
+    (count > 0).then(|| (first.map_or(0, |(_, place)| place), count))
 }
 
 fn unshown(experiment: &Experiment<'_>) -> Vec<Located> {
@@ -106,6 +108,16 @@ mod tests {
             "35 of 140 planned results are shown"
         );
         assert_eq!(run_on(check, &[claim(140.0)]), []);
+    }
+
+    #[test]
+    fn numbers_are_missing_below_the_last_however_large_it_is() {
+        let of = |numbers: &[u32]| missing(&numbers.iter().copied().collect());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[0, 1, 2]), None);
+        assert_eq!(of(&[1, 2]), Some((0, 1)));
+        assert_eq!(of(&[0, 1, 4, 6]), Some((2, 3)));
+        assert_eq!(of(&[0, u32::MAX - 1]), Some((1, u32::MAX - 2)));
     }
 
     #[test]

@@ -103,6 +103,23 @@ mod tests {
     }
 
     #[test]
+    fn of_slots_that_state_what_is_asked_the_time_of_their_programs_is_no_effect() {
+        let mut records = matrix(&[0.043, -0.427, 0.211, -0.198, -0.222]);
+        for record in &mut records {
+            let trial = record.trial.as_mut().expect("it is placed");
+            trial.question = Some(record::PlannedQuestion {
+                metric: "value:score".into(),
+                margin: 0.05,
+                better: None,
+                text: String::new(),
+            });
+            let states = record.summaries.values_mut().next().expect("it has one");
+            states.figures.insert("score".into(), 7.0);
+        }
+        assert_eq!(run_on(check, &records), []);
+    }
+
+    #[test]
     fn a_steady_effect_and_one_turn_are_silent() {
         assert_eq!(run_on(check, &matrix(&[-0.1, -0.2, -0.1, 0.02])), []);
         assert_eq!(run_on(check, &matrix(&[-0.1, -0.2, 0.1, 0.2])), []);

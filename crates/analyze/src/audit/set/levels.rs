@@ -2,10 +2,15 @@
 
 use super::Slot;
 use crate::figures::{Figures, figures};
-use record::Record;
+use record::{Quantity, Record};
 
-/// The result of a record, by what it counts: operations a second, else bytes a second.
+/// The result of a record, by what it counts: operations a second, else bytes a second. Of a slot
+/// that states a number of its own about which its experiment asks, that number: how fast the
+/// program ran that stated it is another matter.
 pub(super) fn level(record: &Record) -> Option<(&'static str, f64)> {
+    if let Some(stated) = stated(record) {
+        return Some(("stated", stated));
+    }
     let sum = |figure: fn(&Figures<'_>) -> Option<f64>| {
         let values: Vec<f64> = figures(record)
             .filter(|f| !f.kind.starts_with("iteration"))
@@ -15,6 +20,18 @@ pub(super) fn level(record: &Record) -> Option<(&'static str, f64)> {
     };
     let operations = sum(|f| f.per_second()).map(|rate| ("operations", rate));
     operations.or_else(|| sum(|f| f.bytes_per_second()).map(|rate| ("bytes", rate)))
+}
+
+fn stated(record: &Record) -> Option<f64> {
+    let trial = record.trial.as_ref()?;
+    let plan = trial.written_plan.as_ref().map(|line| &line.plan);
+    let of_plan = plan.and_then(|plan| plan.question.as_ref());
+    let metric = of_plan
+        .map(|asked| &asked.metric)
+        .or(trial.question.as_ref().map(|asked| &asked.metric))?;
+    let metric = Quantity::parse(metric).ok()?;
+    metric.stated()?;
+    metric.of(record).known().filter(|value| *value > 0.0)
 }
 
 /// The middle result of slots that count the same.

@@ -5,7 +5,7 @@ use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
 use record::Record;
-use units::{ByteRate, Rate};
+use units::ValueUnit;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -49,7 +49,12 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             let of = levels.iter().filter(|(other, _)| *other == unit).map(|(_, rate)| *rate);
             let (low, high) = of.fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(rate), high.max(rate)));
             (high > low * MOST_SPREAD).then(|| {
-                let show = |rate: f64| if unit == "bytes" { ByteRate(rate).to_string() } else { Rate(rate).to_string() };
+                let shown = match unit {
+                    "bytes" => ValueUnit::BytesPerSecond,
+                    "stated" => ValueUnit::Ratio,
+                    _ => ValueUnit::PerSecond,
+                };
+                let show = |rate: f64| shown.text(rate);
                 let change = (1.0 - low / high) * 100.0;
                 let message = format!("the same setup gave {} and {}, {change:.0}% less ({})", show(high), show(low), names(&slots));
                 let advice = "no difference below this spread means anything: find out what changed between the runs, and repeat in blocks";
