@@ -95,15 +95,7 @@ pub fn trials(
     let Some((headings, body)) = lines.split_first() else {
         return Err("holds no line of headings".to_owned());
     };
-    let at = |column: &str| {
-        let found = headings.1.iter().position(|heading| heading == column);
-        found.ok_or_else(|| {
-            format!(
-                "has no column {column:?}; there are {}",
-                headings.1.join(", ")
-            )
-        })
-    };
+    let at = |column: &str| place_of(column, &headings.1);
     let table = TrialTable {
         name,
         columns,
@@ -128,12 +120,7 @@ pub fn trials(
         .iter()
         .filter_map(|(_, cells)| cells.get(table.arm).map(String::as_str))
         .collect();
-    for arm in std::iter::once(&roles.baseline).chain(&roles.control) {
-        if !arms.contains(arm.as_str()) {
-            let arms: Vec<&str> = arms.into_iter().collect();
-            return Err(format!("has no arm {arm:?}; there are {}", arms.join(", ")));
-        }
-    }
+    check_roles(roles, &arms)?;
     let ragged = body
         .iter()
         .find(|(_, cells)| cells.len() != headings.1.len());
@@ -153,6 +140,39 @@ pub fn trials(
         .zip(places(&texts)?)
         .map(|((line, cells), place)| table.record(cells, *line, place, &mut seen))
         .collect()
+}
+
+fn place_of(column: &str, headings: &[String]) -> Result<usize, String> {
+    let headed = headings.iter().enumerate();
+    let mut places = headed.filter_map(|(place, heading)| (heading == column).then_some(place));
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (Some(_), Some(_)) => Err(format!("has more than one column {column:?}")),
+        (None, _) => Err(format!(
+            "has no column {column:?}; there are {}",
+            headings.join(", ")
+        )),
+    }
+}
+
+fn check_roles(roles: &TrialRoles, arms: &BTreeSet<&str>) -> Result<(), String> {
+    if arms.is_empty() {
+        return Err("holds headings and no trial".to_owned());
+    }
+    if roles.control.as_ref() == Some(&roles.baseline) {
+        return Err(format!(
+            "{:?} cannot be the baseline and its control: the control is the baseline a second time, under another name",
+            roles.baseline
+        ));
+    }
+    let mut named = std::iter::once(&roles.baseline).chain(&roles.control);
+    match named.find(|arm| !arms.contains(arm.as_str())) {
+        None => Ok(()),
+        Some(arm) => {
+            let arms: Vec<&str> = arms.iter().copied().collect();
+            Err(format!("has no arm {arm:?}; there are {}", arms.join(", ")))
+        }
+    }
 }
 
 /// What all lines of a table share, and the positions of its columns.
@@ -358,6 +378,32 @@ mod tests {
             (failed.status, failed.message.as_deref()),
             (Status::Failed, Some("status is 500"))
         );
+    }
+
+    #[test]
+    fn what_could_be_meant_in_two_ways_or_has_nothing_in_it_is_refused() {
+        let columns = TrialColumns::parse("arm=branch,value=speed").expect("it is one");
+        let roles = |control: &str| TrialRoles {
+            baseline: "main".into(),
+            control: Some(control.to_owned()).filter(|control| !control.is_empty()),
+            ..TrialRoles::default()
+        };
+        for (table, control, expected) in [
+            (
+                "branch,speed,speed\nmain,1,2\nnew,1,2\n",
+                "",
+                "has more than one column \"speed\"",
+            ),
+            ("branch,speed\n", "", "holds headings and no trial"),
+            (
+                "branch,speed\nmain,1\nnew,2\n",
+                "main",
+                "cannot be the baseline and its control",
+            ),
+        ] {
+            let refused = trials(table, "t.csv", &columns, &roles(control)).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 
     #[test]
