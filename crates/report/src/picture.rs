@@ -31,7 +31,7 @@ pub fn is_card(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::example::{load, profile};
+    use crate::document::example::{load, profile, step};
     use analyze::{StudyOptions, study};
 
     fn of_a_profile() -> Study {
@@ -67,6 +67,30 @@ mod tests {
         let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
         assert_eq!((size(16), size(20)), (1200, 630));
         assert!(is_card(&png) && is_card(svg.as_bytes()) && !is_card(b"\x89PNG\r\n\x1a\n"));
+    }
+
+    #[test]
+    fn a_sentence_that_is_longer_than_a_line_goes_on_in_the_next() {
+        let drawn = |said: &str| {
+            let steps = [(100.0, true), (150.0, true), (200.0, false)]
+                .map(|(rate, holds)| step(rate, 9_000_000, holds));
+            let mut study = study(&steps, &StudyOptions::default());
+            for point in &mut study.arrivals[0].points {
+                point.said = format!("p99<50ms: 12 ms, far below what was asked of it, {said}");
+            }
+            let svg = card_svg(&study);
+            svg[svg.find("</title>").unwrap()..].to_owned()
+        };
+        assert_ne!(
+            drawn("1"),
+            drawn("2"),
+            "the end of the sentence is not shown"
+        );
+        // One without an end stays above what is said of belief.
+        assert_eq!(
+            drawn(&"and more ".repeat(200)),
+            drawn(&"and more ".repeat(201))
+        );
     }
 
     #[test]

@@ -868,20 +868,45 @@ fn a_quick_profile_begins_with_its_eight_numbers_and_prints_on_four_pages() {
         fits, "true",
         "a column of the rows is cut off at 1280 pixels"
     );
-    let (path, pdf) = (keep("profile.html", &page), file("profile.pdf"));
-    let out = Command::new(&browser)
+    let pages = printed_pages(&browser, "profile", &page);
+    assert!((1..=4).contains(&pages), "{pages} pages");
+}
+
+/// How many sheets a page takes.
+fn printed_pages(browser: &Path, name: &str, page: &str) -> usize {
+    let path = keep(&format!("{name}.html"), page);
+    let pdf = file(&format!("{name}.pdf"));
+    let profile = file(&format!("{name}.pdf.profile"));
+    let out = Command::new(browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
         .arg("--no-pdf-header-footer")
         .arg(format!("--print-to-pdf={}", pdf.display()))
-        .arg(format!("--user-data-dir={}", file("pdf.profile").display()))
+        .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("file://{}", path.display()))
         .output()
         .expect("the browser starts");
     assert!(out.status.success(), "{out:?}");
     let print = fs::read(&pdf).expect("a print");
     let print = String::from_utf8_lossy(&print);
-    let pages = print.matches("/Type /Page\n").count();
-    assert!((1..=4).contains(&pages), "{pages} pages");
+    print.matches("/Type /Page\n").count()
+}
+
+#[test]
+fn two_steps_of_a_search_share_a_sheet() {
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
+    let mut steps = loads();
+    steps.retain(|record| record.name.starts_with("get@"));
+    let page = page(&steps);
+    let pages = printed_pages(&browser, "search", &page);
+    let alone = page.replace(
+        "  .load { line-height: 1.15; }",
+        "  article { break-before: page; } .load { line-height: 1.15; }",
+    );
+    assert_ne!(alone, page, "the rule is not there any more");
+    let of_alone = printed_pages(&browser, "search-alone", &alone);
+    assert!(pages + 2 <= of_alone, "{pages} pages, {of_alone} alone");
 }
 
 #[test]

@@ -24,9 +24,11 @@ fn is_part(kind: &str) -> bool {
         .is_some_and(|name| REQUEST_PARTS.contains(&name))
 }
 
-/// Whether a record is a load: one of ours, or one of which a source tells the parts of requests.
+/// Whether a record is a load: one of ours, also while it lasts and has no account yet, or one of
+/// which a source tells the parts of requests.
 pub(super) fn is_load(record: &Record) -> bool {
-    record.load.is_some() || record.summaries.keys().any(|kind| is_part(kind))
+    let is_ours = record.source.is_none() && record.kind == "load";
+    is_ours || record.load.is_some() || record.summaries.keys().any(|kind| is_part(kind))
 }
 
 /// Whether a kind of a foreign record has a table of its own, and none of operations.

@@ -30,7 +30,6 @@ pub(super) fn answer<'s>(
         Block::Text(answer.question.clone()),
         Block::Verdicts(answer.said.clone()),
     ];
-    blocks.extend(io500::blocks(study));
     if room == Breadth::Browser {
         blocks.extend(opening::picture(study, found));
     }
@@ -40,7 +39,9 @@ pub(super) fn answer<'s>(
         Section::new("answer", "Answer", blocks),
         Section::new("belief", "Can it be believed?", believed),
     ];
-    (answer, sections)
+    let phases =
+        (!study.io500.is_empty()).then(|| Section::new("phases", "Phases", io500::blocks(study)));
+    (answer, sections.into_iter().chain(phases).collect())
 }
 
 fn question(study: &Study) -> String {

@@ -36,6 +36,7 @@ pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
 /// The steps of a curve, one line each.
 pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> {
     let tail = format!("p{}", curve.tail);
+    let shows_tail = has_tail(curve);
     let columns = [
         ("Achieved", 7),
         ("p50", 6),
@@ -47,6 +48,7 @@ pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> 
         ("Result", 9),
         ("Measured", 1),
     ];
+    let is_shown = |at: &usize| shows_tail || *at != TAIL_COLUMN;
     let line = |point: &'s analyze::ArrivalPoint| {
         let at = |percent: f64| {
             let enough = percentile_has_support(point.latency.count(), percent);
@@ -61,19 +63,20 @@ pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> 
             "" => CellValue::Nothing,
             said => CellValue::Text(said.to_owned()),
         };
+        let cells = [
+            CellValue::Number(point.achieved, ValueUnit::PerSecond),
+            at(50.0),
+            at(curve.tail),
+            CellValue::of(point.latency.max().map(u64_to_f64), ValueUnit::Time),
+            CellValue::Count(point.unsent),
+            CellValue::Count(point.failed),
+            CellValue::Text(success_text(point.succeeded, point.failed)),
+            result,
+            said,
+        ];
         TableLine {
             labels: vec![Label::Text(ValueUnit::PerSecond.text(point.rate))],
-            cells: vec![
-                CellValue::Number(point.achieved, ValueUnit::PerSecond),
-                at(50.0),
-                at(curve.tail),
-                CellValue::of(point.latency.max().map(u64_to_f64), ValueUnit::Time),
-                CellValue::Count(point.unsent),
-                CellValue::Count(point.failed),
-                CellValue::Text(success_text(point.succeeded, point.failed)),
-                result,
-                said,
-            ],
+            cells: shown(cells, is_shown),
         }
     };
     let arm = study
@@ -83,17 +86,35 @@ pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> 
         .map_or_else(String::new, |arm| format!(", {}", arm.name));
     let title = format!("Arrival rates of {}{arm}", curve.scenario);
     Table {
-        columns: columns
+        columns: shown(columns, is_shown)
+            .into_iter()
             .map(|(head, weight)| Column::weighing(head, weight))
-            .into(),
+            .collect(),
         lines: curve.points.iter().map(line).collect(),
         room: Breadth::Screen,
         ..Table::new(&title, &["Arrivals"])
     }
 }
 
-/// The median and the tail of a curve.
-pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> [KneeLine; 2] {
+/// The place of the tail among the columns of steps.
+const TAIL_COLUMN: usize = 2;
+
+fn shown<T, const N: usize>(of: [T; N], is_shown: impl Fn(&usize) -> bool) -> Vec<T> {
+    let places = of.into_iter().enumerate();
+    places
+        .filter(|(at, _)| is_shown(at))
+        .map(|(_, of)| of)
+        .collect()
+}
+
+/// Whether some step had enough requests for the tail.
+pub(super) fn has_tail(curve: &ArrivalCurve) -> bool {
+    let mut points = curve.points.iter();
+    points.any(|point| percentile_has_support(point.latency.count(), curve.tail))
+}
+
+/// The median and, where there is one, the tail of a curve.
+pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> Vec<KneeLine> {
     let arm = study.arms.get(curve.arm).map_or("", |arm| &arm.name);
     let of = |percent: f64, secondary| KneeLine {
         arm: curve.arm,
@@ -113,7 +134,10 @@ pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> [KneeLine; 2] {
             })
             .collect(),
     };
-    [of(50.0, true), of(curve.tail, false)]
+    match has_tail(curve) {
+        true => vec![of(50.0, true), of(curve.tail, false)],
+        false => vec![of(50.0, false)],
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +178,35 @@ mod tests {
             "{}",
             knee_text(&found[0])
         );
+    }
+
+    #[test]
+    fn a_tail_that_no_step_has_requests_for_has_no_column_and_no_line() {
+        let of = |requests: u64| {
+            let mut records = [(100.0, true), (150.0, true), (200.0, false)]
+                .map(|(rate, holds)| step(rate, 9_000_000, holds));
+            for record in &mut records {
+                let mut gets = record.operations.kind("get").cloned().unwrap();
+                gets.latency = Histogram::default();
+                gets.latency.record_many(2_000_000, requests);
+                gets.count = requests;
+                record.operations = record::Measurements::default();
+                record.operations.insert("get", gets);
+            }
+            let study = study(&records, &StudyOptions::default());
+            let table = steps(&study, &study.arrivals[0]);
+            let heads: Vec<String> = table.columns.iter().map(|of| of.head.clone()).collect();
+            assert!(
+                table
+                    .lines
+                    .iter()
+                    .all(|line| line.cells.len() == heads.len())
+            );
+            let lines = lines(&study, &study.arrivals[0]).len();
+            (heads[1..3].to_vec(), lines)
+        };
+        assert_eq!(of(40), (vec!["p50".to_owned(), "Max".to_owned()], 1));
+        assert_eq!(of(150), (vec!["p50".to_owned(), "p90".to_owned()], 2));
     }
 
     #[test]

@@ -5,6 +5,17 @@ use crate::words::counted;
 use analyze::{Severity, Study};
 use stats::Verdict;
 
+/// How a reason ends that others stand below.
+const BELOW: &str = " more below.";
+
+impl Belief {
+    /// As it is said where the other findings do not stand below, but somewhere else.
+    pub(crate) fn told_apart(&self, place: &str) -> String {
+        let ended = self.text.strip_suffix(BELOW);
+        ended.map_or_else(|| self.text.clone(), |text| format!("{text} more{place}."))
+    }
+}
+
 pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
     let is_grave = |line: &&FindingLine<'_>| line.finding.severity != Severity::Note;
     let mut grave = found.told().filter(is_grave);
@@ -23,7 +34,7 @@ pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
     };
     let more = match grave.count() {
         0 => String::new(),
-        n => format!(" {} more below.", counted(n, "finding")),
+        n => format!(" {}{BELOW}", counted(n, "finding")),
     };
     let word = match finding.severity {
         Severity::Invalid => "No",
@@ -56,6 +67,21 @@ fn is_judged(study: &Study) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nothing_stands_below_nobody_is_sent_there() {
+        let of = |text: &str| Belief {
+            severity: None,
+            text: text.to_owned(),
+        };
+        let two = of("No: short. 2 findings more below.");
+        assert_eq!(
+            two.told_apart(" above"),
+            "No: short. 2 findings more above."
+        );
+        assert_eq!(two.told_apart(""), "No: short. 2 findings more.");
+        assert_eq!(of("No: short.").told_apart(" above"), "No: short.");
+    }
 
     #[test]
     fn the_place_of_a_finding_stands_once() {

@@ -133,6 +133,18 @@ mod tests {
     }
 
     #[test]
+    fn whether_it_can_be_believed_stands_before_the_phases() {
+        let mut study = analyze::study(&[], &analyze::StudyOptions::default());
+        study.io500 = vec![result(true)];
+        let document = super::super::document(&study, Breadth::Browser);
+        let places = document.sections.iter().map(|section| section.id.as_str());
+        assert_eq!(
+            places.take(3).collect::<Vec<_>>(),
+            ["answer", "belief", "phases"]
+        );
+    }
+
+    #[test]
     fn a_score_is_called_what_it_is_and_never_stands_without_all_phases() {
         assert_eq!(
             scored(&result(true)),

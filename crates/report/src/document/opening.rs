@@ -4,6 +4,7 @@ use super::rows::leading_kind;
 use super::{Block, Findings, Plot, card, distributions, intervals, matrix, plots};
 use analyze::Study;
 use record::Quantity;
+use stats::{Reason, Verdict};
 
 /// What was found out about the arms in one picture. A study without a row says that in its answer.
 pub(super) fn picture<'s>(study: &'s Study, found: &Findings<'s>) -> Option<Block<'s>> {
@@ -36,6 +37,12 @@ fn why_none(study: &Study) -> Option<String> {
         return None;
     }
     if study.baseline.is_some() {
+        let comparisons = study.rows.iter().flat_map(|row| &row.comparisons);
+        let mut verdicts = comparisons.flatten().map(|found| &found.verdict);
+        if verdicts.any(|verdict| matches!(verdict, Verdict::Invalid(Reason::Underway { .. }))) {
+            // It comes with the verdict; what is known so far stands above.
+            return None;
+        }
         return Some(
             "No picture: no arm has a number that another can be held against.".to_owned(),
         );
@@ -64,7 +71,7 @@ fn why_none(study: &Study) -> Option<String> {
 mod tests {
     use super::*;
     use crate::document::example::load;
-    use analyze::{StudyOptions, study};
+    use analyze::{RowComparison, StudyOptions, study};
     use record::{LoadAccount, Operations, Record};
 
     fn opening(records: &[Record]) -> String {
@@ -85,6 +92,45 @@ mod tests {
         assert_eq!(opening(&[load("get", 60, 80_000_000, 0)]), medians);
         let short = opening(&[load("get", 12, 80_000_000, 0)]);
         assert!(short.starts_with("No picture: of too few"), "{short}");
+    }
+
+    #[test]
+    fn what_is_not_judged_yet_has_its_picture_with_the_verdict() {
+        let judged = |reason| RowComparison {
+            row: "get".into(),
+            blocks: 2,
+            unused_blocks: 0,
+            base: Some(100.0),
+            candidate: Some(300.0),
+            effect: None,
+            verdict: Verdict::Invalid(reason),
+            differences: vec![1.1, 1.0],
+            place: None,
+            sensitivity: None,
+            interrupted: None,
+        };
+        let shown = |reason| {
+            let mut study = study(&[load("get", 400, 1_000, 0)], &StudyOptions::default());
+            study.baseline = Some(0);
+            study.rows[0].comparisons = vec![Some(judged(reason))];
+            why_none(&study)
+        };
+        let underway = Reason::Underway {
+            passes: 2,
+            judged_after: 6,
+        };
+        assert_eq!(shown(underway), None);
+        assert!(shown(Reason::OrderAliasedWithArm).is_some());
+    }
+
+    #[test]
+    fn a_load_that_lasts_has_no_parts_yet_and_is_a_load() {
+        let mut record = load("get", 400, 80_000_000, 0);
+        record.load = None;
+        record.kind = "load".into();
+        let study = study(&[record], &StudyOptions::default());
+        let head = super::super::heading(&study, &Quantity::named("iops"));
+        assert_eq!(head, "Ops/s");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const HEAT: &str = "Each column is a stretch of time, darker where more of its o
     the fastest thousandth is in the lowest row.";
 const PLACES: &str = "How often each part of the target was used: dark is the most used part.";
 const ARRIVALS: &str = "Operations arrive at a rate, whatever the answers do; latency counts from the intended start. Filled marks held what was \
-    asked, hollow ones did not; the dashed line is at the highest rate below the first that broke. Fainter: p50.";
+    asked, hollow ones did not; the dashed line is at the highest rate below the first that broke. Where there are two lines the fainter is the p50.";
 
 /// All sections in their order; those without a plot are not there.
 pub(super) fn sections(study: &Study) -> Vec<Section<'_>> {
@@ -287,10 +287,14 @@ pub(super) fn arrivals(study: &Study) -> Vec<Plot> {
         let lines: Vec<plot::KneeLine> =
             of().flat_map(|curve| curves::lines(study, curve)).collect();
         let label = format!("Latency of {scenario} by arrivals a second");
-        let mut tails: Vec<String> = of().map(|curve| format!("p{}", curve.tail)).collect();
+        let with_tail = of().filter(|curve| curves::has_tail(curve));
+        let mut tails: Vec<String> = with_tail.map(|curve| format!("p{}", curve.tail)).collect();
         tails.dedup();
         Some(Plot {
-            caption: format!("{scenario}: p50 and {}", tails.join(", ")),
+            caption: match tails.is_empty() {
+                true => format!("{scenario}: p50, of too few requests for a p90"),
+                false => format!("{scenario}: p50 and {}", tails.join(", ")),
+            },
             svg: plot::knee(&label, &lines)?,
             notes: of()
                 .map(|curve| (Some(curve.arm), curves::knee_text(curve)))

@@ -92,11 +92,16 @@ impl<'s> Table<'s> {
     }
 
     /// How much each column of [`Table::as_text`] matters where there is no room for all; names
-    /// always stay, and what stands around values goes first.
+    /// always stay, and what is known around a level stays longer than other levels.
     pub(crate) fn priorities(&self, room: Breadth) -> Vec<u8> {
-        let shown = self.columns.iter().filter(|column| column.room <= room);
-        let values = shown.flat_map(|column| {
-            let bounds = column.bounds.as_ref().map(|_| 1);
+        let columns = self.columns.iter().enumerate();
+        let shown = columns.filter(|(_, column)| column.room <= room);
+        let values = shown.flat_map(|(at, column)| {
+            let cells = || self.lines.iter().filter_map(|line| line.cells.get(at));
+            let bounds = column.bounds.as_ref().map(|_| {
+                let is_known = cells().any(|cell| cell.around().is_some());
+                if is_known { BOUNDS } else { NO_BOUNDS }
+            });
             std::iter::once(column.priority()).chain(bounds)
         });
         self.labels.iter().map(|_| u8::MAX).chain(values).collect()
@@ -126,10 +131,14 @@ impl<'s> Table<'s> {
     }
 }
 
-/// How much columns of these quantities matter where there is no room for all.
+/// How much columns of these quantities matter where there is no room for all: a level with its
+/// interval says more than two levels.
+const BOUNDS: u8 = 7;
+/// Of what only says why nobody knows them.
+const NO_BOUNDS: u8 = 1;
 const PRIORITIES: [(&str, u8); 6] = [
-    ("iops", 8),
-    ("throughput", 7),
+    ("iops", 9),
+    ("throughput", 8),
     ("p99", 6),
     ("p50", 5),
     ("mean", 4),
@@ -279,5 +288,43 @@ impl CellValue<'_> {
             (None, Some(note)) => note.to_owned(),
             (None, None) => NOTHING.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::profile;
+    use super::super::{Block, document};
+    use super::*;
+    use analyze::{StudyOptions, study};
+
+    /// Heads of the columns of rows, those first that give way last.
+    fn kept(passes: usize) -> Vec<String> {
+        let rows = profile(&[("RND4K Q1T1", "read", true), ("RND4K Q8T1", "read", true)]);
+        let study = study(&rows[..2 * passes], &StudyOptions::default());
+        let document = document(&study, Breadth::Screen);
+        let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+        let mut tables = blocks.filter_map(|block| {
+            let Block::Table(table) = block else {
+                return None;
+            };
+            table.id.starts_with("table-").then_some(table)
+        });
+        let table = tables.next().unwrap();
+        let heads = table.as_text(&study, Breadth::Screen).remove(0);
+        let priorities = table.priorities(Breadth::Screen);
+        let mut heads: Vec<_> = heads.into_iter().zip(priorities).collect();
+        heads.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
+        heads.into_iter().map(|(head, _)| head).collect()
+    }
+
+    #[test]
+    fn a_known_interval_stays_longer_than_another_level_and_no_interval_goes_first() {
+        let place = |heads: &[String], of: &str| heads.iter().position(|head| head.contains(of));
+        let six = kept(6);
+        assert!(place(&six, "(IOPS)") < place(&six, "Mean"), "{six:?}");
+        assert!(place(&six, "Bandwidth") < place(&six, "(IOPS)"), "{six:?}");
+        let one = kept(1);
+        assert_eq!(place(&one, "(IOPS)"), Some(one.len() - 1), "{one:?}");
     }
 }

@@ -155,8 +155,7 @@ fn foot(canvas: &mut Canvas, document: &Document<'_>) {
     canvas.rectangle([0.0, bottom - 74.0, pixels(f64::from(WIDTH)), 74.0], TRACK);
     canvas.rectangle([0.0, bottom - 74.0, 10.0, 74.0], ink);
     // Nothing stands below a picture.
-    let text = belief.text.replace(" more below.", " more.");
-    let text = format!("Can it be believed? {text}");
+    let text = format!("Can it be believed? {}", belief.told_apart(""));
     let look = bold(20.0, ink);
     let (first, rest) = Canvas::wrapped(&text, RIGHT - LEFT, look);
     let y = bottom - if rest.is_empty() { 30.0 } else { 43.0 };
@@ -290,15 +289,25 @@ fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
 
 /// The answer in words, where no picture fits.
 fn sentences(canvas: &mut Canvas, document: &Document<'_>) {
+    const LINE: f32 = 36.0;
+    const BETWEEN: f32 = 14.0;
     let mut y = TOP + 40.0;
-    for text in said(document).take(MOST) {
-        canvas.text(
-            &text,
-            (LEFT, y),
-            Anchor::Start,
-            RIGHT - LEFT,
-            bold(26.0, INK),
-        );
-        y += 50.0;
+    let look = bold(26.0, INK);
+    for text in said(document) {
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            // What follows the last line that has room is cut off in it.
+            let is_last = y + 2.0 * LINE > BOTTOM;
+            let (first, after) = match is_last {
+                true => (rest, ""),
+                false => Canvas::wrapped(rest, RIGHT - LEFT, look),
+            };
+            canvas.text(first, (LEFT, y), Anchor::Start, RIGHT - LEFT, look);
+            if is_last {
+                return;
+            }
+            (rest, y) = (after, y + LINE);
+        }
+        y += BETWEEN;
     }
 }

@@ -29,11 +29,9 @@ pub fn closing_answer(study: &Study, layout: TextLayout) -> String {
     let mut page = Page::new(layout);
     let said: Vec<String> = answer.said.iter().map(|of| said_text(study, of)).collect();
     page.wrapped("", 2, &said.join(" "));
-    page.wrapped(
-        "",
-        2,
-        &format!("Can it be believed? {}", answer.belief.text),
-    );
+    // The findings left the screen before it.
+    let belief = answer.belief.told_apart(" above");
+    page.wrapped("", 2, &format!("Can it be believed? {belief}"));
     page.finish()
 }
 
