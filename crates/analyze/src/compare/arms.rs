@@ -110,6 +110,11 @@ pub(crate) fn compare_arms_audited(
         .or_else(|| seen_carry_over(drift.as_ref()));
     let mut candidates = course.candidates(common.as_ref());
     course.bar_accused_rows(&mut candidates, &findings);
+    let places = places_of_rows(records);
+    for of in &mut candidates {
+        let rows = &mut of.comparison.rows;
+        rows.sort_by_key(|row| places.get(row.row.as_str()).copied());
+    }
     let mut left_out: Vec<String> = course.left_out.clone();
     left_out.extend(
         candidates
@@ -129,6 +134,16 @@ pub(crate) fn compare_arms_audited(
         records: records.len(),
         left_out,
     })
+}
+
+/// Where rows stand in their plan.
+fn places_of_rows(records: &[Record]) -> BTreeMap<&str, u32> {
+    let mut places = BTreeMap::new();
+    for trial in records.iter().filter_map(|record| record.trial.as_ref()) {
+        let known = places.entry(trial.row.as_str()).or_insert(trial.row_number);
+        *known = trial.row_number.min(*known);
+    }
+    places
 }
 
 /// The complete blocks of an experiment, cut at its last permitted look.
@@ -593,6 +608,22 @@ mod tests {
             [("r", 6), ("s", 6), ("t", 6)]
         );
         assert!(slow.depends_on_row.is_some_and(|p| p > 0.05));
+    }
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_plan() {
+        let mut records = experiment(&THREE, &["small", "large"], 6);
+        for trial in records
+            .iter_mut()
+            .filter_map(|record| record.trial.as_mut())
+        {
+            trial.row_number = u32::from(trial.row == "large");
+        }
+        let found = compare_arms(&records, &question()).unwrap();
+        for of in &found.candidates {
+            let rows = of.comparison.rows.iter().map(|row| row.row.as_str());
+            assert_eq!(rows.collect::<Vec<_>>(), ["small", "large"]);
+        }
     }
 
     #[test]

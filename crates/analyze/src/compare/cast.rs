@@ -1,7 +1,7 @@
 //! Which arm of an experiment plays what.
 
 use record::{Record, Role, Status};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Records that are no experiment that could be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ pub struct ControlCheck {
 pub(super) struct Cast<'a> {
     pub(super) base: &'a str,
     pub(super) control: Option<&'a str>,
-    /// Those of the plan, also where no slot of one ended well.
+    /// Those of the plan in its order, also where no slot of one ended well.
     pub(super) candidates: Vec<&'a str>,
     /// Arms of which at least one slot ended well: a block holds one of each.
     usable: BTreeSet<&'a str>,
@@ -70,13 +70,22 @@ impl<'a> Cast<'a> {
             .iter()
             .filter_map(|trial| trial.written_plan.as_deref());
         let planned = written.next().into_iter().flat_map(|line| &line.plan.arms);
-        let named: BTreeSet<(Role, &str)> = planned
-            .map(|arm| (arm.role, arm.name.as_str()))
-            .chain(trials.iter().map(|trial| (trial.role, trial.arm.as_str())))
-            .collect();
+        let planned = planned.map(|arm| (arm.role, arm.name.as_str()));
+        let planned = (0_u32..).zip(planned);
+        let there = trials.iter().map(|trial| {
+            let arm = (trial.role, trial.arm.as_str());
+            (trial.arm_number, arm)
+        });
+        let mut places: BTreeMap<(Role, &str), u32> = BTreeMap::new();
+        for (place, arm) in planned.chain(there) {
+            let known = places.entry(arm).or_insert(place);
+            *known = place.min(*known);
+        }
         let of_role = |role: Role| -> Vec<&str> {
-            let of = named.iter().filter(|(of, _)| *of == role);
-            of.map(|(_, name)| *name).collect()
+            let of = places.iter().filter(|((of, _), _)| *of == role);
+            let mut of: Vec<_> = of.map(|((_, name), place)| (*place, *name)).collect();
+            of.sort_unstable();
+            of.into_iter().map(|(_, name)| name).collect()
         };
         let baselines = of_role(Role::Baseline);
         let [base] = baselines[..] else {
@@ -114,5 +123,30 @@ impl<'a> Cast<'a> {
     /// Whether a slot of it ended well.
     pub(super) fn is_usable(&self, arm: &str) -> bool {
         self.usable.contains(arm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Trial;
+
+    #[test]
+    fn candidates_stand_in_the_order_of_the_plan_and_not_of_their_names_or_of_the_lot() {
+        let trial = |(arm, arm_number): (&str, u32)| Record {
+            trial: Some(Trial {
+                arm: arm.into(),
+                arm_number,
+                role: match arm_number {
+                    0 => Role::Baseline,
+                    _ => Role::Candidate,
+                },
+                ..Trial::default()
+            }),
+            ..Record::default()
+        };
+        let drawn = [("32", 2), ("1", 0), ("8", 1), ("8", 1), ("1", 0), ("32", 2)];
+        let records = drawn.map(trial);
+        assert_eq!(Cast::of(&records).unwrap().candidates, ["8", "32"]);
     }
 }
