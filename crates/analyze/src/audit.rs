@@ -7,7 +7,9 @@ use units::Percent;
 mod always;
 mod bound_by_launcher;
 mod bytes_and_blocks;
+mod client_link;
 mod clock_drift;
+mod clock_uncertain;
 mod compressible_data;
 mod coordinated_omission;
 mod counts_inconsistent;
@@ -38,7 +40,9 @@ mod memory_target;
 mod never_written;
 mod no_io;
 mod not_ended;
+mod not_one_target;
 mod not_steady;
+mod own_cache;
 mod paced_by_kernel;
 mod pacing_bound;
 mod percentile_from_few_samples;
@@ -73,7 +77,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 85] = [
+const RULES: [Rule; 89] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -123,6 +127,10 @@ const RULES: [Rule; 85] = [
     compressible_data::RULE,
     hidden_layers::RULE,
     hosts_differ::RULE,
+    not_one_target::RULE,
+    own_cache::RULE,
+    client_link::RULE,
+    clock_uncertain::RULE,
     shared_machine::RULE,
     bound_by_launcher::RULE,
     tail_after_stop::RULE,

@@ -1,10 +1,10 @@
 //! The counters of this process, of the machine and of devices around the measured time.
 
 use crate::{
-    CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo,
-    Stalls,
+    CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, LinkCounters, Machine, MemoryPressure,
+    Pressure, ProcessIo, Stalls,
 };
-use record::{DeviceAccount, MachineAccount, ProcessAccount, StorageLayer};
+use record::{DeviceAccount, LinkAccount, MachineAccount, ProcessAccount, StorageLayer};
 use sys::Usage;
 
 /// A block device by name and number.
@@ -49,6 +49,7 @@ pub(crate) struct Counters {
     throttle: Option<CgroupThrottle>,
     memory: Option<MemoryPressure>,
     disks: Vec<(Device, Option<DiskCounters>)>,
+    links: Vec<LinkCounters>,
 }
 
 impl Counters {
@@ -65,6 +66,7 @@ impl Counters {
                 .iter()
                 .map(|device| (device.clone(), disk(device)))
                 .collect(),
+            links: machine.links(),
         }
     }
 
@@ -114,6 +116,21 @@ impl Counters {
                 .map(|(after, before)| after.since(before))
                 .and_then(|memory| Some(memory.swapped_in_pages? + memory.swapped_out_pages?)),
         }
+    }
+
+    /// The links that carried something since `before`.
+    pub(crate) fn links(&self, before: &Self) -> Vec<LinkAccount> {
+        let grown = self.links.iter().filter_map(|link| {
+            let mut earlier = before.links.iter();
+            link.since(earlier.find(|earlier| earlier.name == link.name)?)
+        });
+        let account = |link: LinkCounters| LinkAccount {
+            name: link.name,
+            received_bytes: link.received_bytes,
+            sent_bytes: link.sent_bytes,
+            bytes_per_second: link.bytes_per_second,
+        };
+        grown.map(account).collect()
     }
 
     /// One device since `before`.

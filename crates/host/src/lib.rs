@@ -17,7 +17,7 @@ mod session;
 pub use context::{CommonStart, Context, PeerFault, Peers, SnapshotRule, StartBy, fresh_run};
 pub use event::{Event, NoWatch, Watch};
 pub use machine::{
-    CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,
-    MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
+    CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, LinkCounters, Machine,
+    MemoryPressure, MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
 };
 pub use session::{Counted, Measured, Observation, Participant, Session};

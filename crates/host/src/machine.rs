@@ -14,6 +14,7 @@ mod cpu;
 mod device;
 mod fingerprint;
 mod kernel_files;
+mod link;
 mod memory;
 mod mount;
 mod observed;
@@ -32,6 +33,7 @@ use record::{CpuFacts, CpuList, Environment, FathomVersion, NumaNode, StorageLay
 
 pub use counters::{DiskCounters, ProcessIo};
 pub use kernel_files::{KernelFiles, Reading};
+pub use link::LinkCounters;
 pub use observed::Observed;
 pub(crate) use observed::Used;
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
@@ -170,6 +172,12 @@ impl Machine {
             files.push(format!("{own}/../stat"));
         }
         KernelFiles::open(&self.tree, &files)
+    }
+
+    /// The network links of this machine, or of this process's part of it, but for the one to itself.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkCounters> {
+        link::links(&self.tree)
     }
 
     /// What this process has transferred.

@@ -150,6 +150,7 @@ impl<'a> Session<'a> {
             generator.machine = after.machine(before);
             let device = |device| after.device(before, device);
             generator.devices = devices.iter().filter_map(device).collect();
+            generator.links = after.links(before);
             let used = last.target.as_ref().zip(first.target.as_ref());
             let used = used.map(|(after, before)| used_since(after, before, books.target_peak));
             let target = self.context.target.as_ref();

@@ -69,6 +69,10 @@ pub struct GroupAccount {
     /// Nothing keeps the clock of some rank in step with the others: its bound says nothing.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub unsynchronised: bool,
+    /// Ranks that did not see the mark of rank 0 in a target of which somebody said that all of them
+    /// see it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unseen_by: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostRank>,
 }
@@ -84,6 +88,13 @@ impl GroupAccount {
     /// Of all ranks of both.
     pub(crate) fn merge(&mut self, other: Self) {
         self.unsynchronised |= other.unsynchronised;
+        let unseen_by = [std::mem::take(&mut self.unseen_by), other.unseen_by];
+        self.unseen_by = unseen_by
+            .into_iter()
+            .flatten()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
         self.lost.extend(other.lost);
         let lost = std::mem::take(&mut self.lost);
         self.lost = lost

@@ -64,6 +64,9 @@ pub struct HostAccount {
     pub machine: MachineAccount,
     /// Block devices under the target, the nearest first.
     pub devices: Vec<DeviceAccount>,
+    /// Its network links that carried something, but for the one to itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkAccount>,
     /// In a record of several hosts: what stays with this one of its own record, and what
     /// [`Record::by_host`] tells of it. Options are here where they are not the same on all hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +118,7 @@ impl HostAccount {
             process: self.process.clone(),
             machine: self.machine.clone(),
             devices: self.devices.clone(),
+            links: self.links.clone(),
             part: None,
         }
     }
@@ -340,4 +344,15 @@ pub struct DeviceAccount {
     pub read_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_ns: Option<u64>,
+}
+
+/// A network link over the measured time; what others sent over it counts too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkAccount {
+    pub name: String,
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    /// What it carries at most each way, as its driver says; virtual links mostly say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<u64>,
 }

@@ -45,7 +45,8 @@ pub use environment::{
 pub use group::{GroupAccount, LostRank, TargetReach};
 pub use histogram::{Histogram, LiveHistogram};
 pub use host::{
-    Calibration, DeviceAccount, HostAccount, HostPart, HostRole, MachineAccount, ProcessAccount,
+    Calibration, DeviceAccount, HostAccount, HostPart, HostRole, LinkAccount, MachineAccount,
+    ProcessAccount,
 };
 pub use join::{ChosenTrial, Joined, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};

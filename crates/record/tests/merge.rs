@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use record::{
     Calibration, Coverage, DeviceAccount, Difference, EndpointAccount, Environment, ErrorClass,
-    ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LoadAccount,
-    LockAccount, LoopAccount, LostRank, MachineAccount, Measurements, NotOneWorkload, Operations,
-    Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA,
-    SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
+    ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LinkAccount,
+    LoadAccount, LockAccount, LoopAccount, LostRank, MachineAccount, Measurements, NotOneWorkload,
+    Operations, Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency,
+    SCHEMA, SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
     Stoppage, TargetFact, TargetReach, ThresholdResult, Trial, Verification, VerificationFailure,
     WalkAccount, WorkerAccount, WorkerMeasured,
 };
@@ -69,6 +69,7 @@ fn group(id: &str) -> GroupAccount {
         start_at: "2026-11-22T18:00:00Z".into(),
         target_is: Some(TargetReach::Shared),
         unsynchronised: id == "b",
+        unseen_by: vec![1],
         lost: vec![LostRank {
             rank: 2,
             host: Some("c".into()),
@@ -137,6 +138,12 @@ fn host(name: &str) -> HostAccount {
             writes_merged: Some(28),
             read_ns: Some(29),
             write_ns: Some(30),
+        }],
+        links: vec![LinkAccount {
+            name: "eth0".into(),
+            received_bytes: 31,
+            sent_bytes: 32,
+            bytes_per_second: Some(33),
         }],
         part: None,
     }
@@ -493,7 +500,7 @@ fn changed(record: &Record, path: &str) -> Vec<Record> {
 }
 
 /// What stays with its host: it changes nothing of the whole but the account of the host.
-const STAYS_WITH_ITS_HOST: [&str; 13] = [
+const STAYS_WITH_ITS_HOST: [&str; 14] = [
     "/hosts/0/name",
     "/hosts/0/pid",
     "/hosts/0/gone",
@@ -504,6 +511,7 @@ const STAYS_WITH_ITS_HOST: [&str; 13] = [
     "/hosts/0/process/",
     "/hosts/0/machine/",
     "/hosts/0/devices/",
+    "/hosts/0/links/",
     // Whether hosts used the same blocks is not known here.
     "/coverage/",
     // Each host asks the same server, which tells each of them everything.

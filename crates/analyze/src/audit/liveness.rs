@@ -35,7 +35,7 @@ fn device(one: &mut Record) -> &mut record::BlockDevice {
 }
 
 /// Rules of one record, each with what one host must have for it.
-const FAULTS: [(&str, Fault); 34] = [
+const FAULTS: [(&str, Fault); 35] = [
     ("not_ended", |one| one.outcome.status = Status::Incomplete),
     ("generator_stopped", |one| {
         one.stops = vec![Stoppage {
@@ -187,6 +187,14 @@ const FAULTS: [(&str, Fault); 34] = [
             ..record::ControlGroup::default()
         });
     }),
+    ("client_link", |one| {
+        one.generator_mut().links = vec![record::LinkAccount {
+            name: "eth0".into(),
+            sent_bytes: 1_200_000_000,
+            bytes_per_second: Some(125_000_000),
+            ..record::LinkAccount::default()
+        }];
+    }),
     ("foreign_io", |one| {
         set(one, "direct", "false");
         one.generator_mut().process.storage_read_bytes = Some(409_600_000);
@@ -252,13 +260,16 @@ const PLAN: &str = "it looks at the plan and its settings, which all hosts have 
 const GROUP: &str = "it is about hosts beside each other";
 
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 45] = [
+const SILENT: [(&str, &str); 48] = [
     ("start_skew", GROUP),
     ("hosts_lost", GROUP),
     ("shared_machine", GROUP),
     ("bound_by_launcher", GROUP),
     ("straggler", GROUP),
     ("hosts_differ", GROUP),
+    ("not_one_target", GROUP),
+    ("own_cache", GROUP),
+    ("clock_uncertain", GROUP),
     (
         "server_disagrees",
         "the server saw the requests of all hosts",

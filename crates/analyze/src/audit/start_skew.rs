@@ -91,7 +91,7 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// Whether all ranks ran in one boot of one machine.
-fn has_one_clock(record: &Record) -> bool {
+pub(super) fn has_one_clock(record: &Record) -> bool {
     let boots = record
         .environments()
         .map(|environment| environment.system.boot_id.as_deref());

@@ -13,8 +13,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "A host did much less than the others",
     text: "\
 The rate of each host of a joined record, in a closed loop: below 80 % of that of the
-median host; and what was busiest on it (CPUs, stolen time, a device), as far as its
-account knows.
+median host; and what was busiest on it (CPUs, stolen time, a device, a link), as far as
+its account knows.
 Hosts that were asked for the same and are built alike do the same. One that does half of
 it has a slow link, a throttled CPU, a mount with other options or a neighbour, and the
 sum of all says neither what the target can do nor what the host cannot.
@@ -73,6 +73,10 @@ fn busiest(own: HostPart<'_>) -> Option<String> {
             "its CPUs were busy for {} of the time",
             percent(busy)
         ));
+    }
+    if let Some((link, share)) = super::client_link::fullest(own).filter(|(_, share)| *share > BUSY)
+    {
+        return Some(format!("its {} was full to {}", link.name, percent(share)));
     }
     let devices = own.host.devices.iter();
     let device = devices.max_by_key(|device| device.busy_ns)?;
