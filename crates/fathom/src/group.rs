@@ -25,8 +25,9 @@ use host::{CommonStart, Machine, StartBy};
 use record::{FathomVersion, GroupAccount, Record, TargetReach};
 use std::path::Path;
 use std::time::SystemTime;
-use workload::{FileSharing, Phase, Rank, Stage, Workload};
+use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
 
+pub(crate) use agree::apart;
 pub(crate) use course::GroupOutput;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
@@ -265,7 +266,7 @@ fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
 /// Where no rank is further on, there is nothing that belongs to it.
 pub(crate) fn check_shift(stages: &[Stage], place: Option<&RankPlace>) -> Result<()> {
     let mut phases = stages.iter().flat_map(|stage| &stage.0);
-    if place.is_none() && phases.any(|phase| phase.workload.shift > 0) {
+    if place.is_none() && phases.any(|phase| phase.workload.shift.is_some_and(|shift| shift != Shift::By(0))) {
         return Err(Usage("--shift says how many ranks further on lies what a rank uses, and this is one process; start it by --hosts or under mpirun, or drop it".into()).into());
     }
     Ok(())

@@ -216,6 +216,70 @@ fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
     }
 }
 
+/// Each rank on a host of another name; `None` where this machine cannot have several.
+fn on_hosts_of_their_own() -> Option<&'static str> {
+    let may = Command::new("unshare")
+        .args(["--uts", "hostname", "x"])
+        .output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
+        return None;
+    }
+    Some(
+        r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --uts sh -c 'hostname "node$rank" && exec "$@"' sh "$@""#,
+    )
+}
+
+#[test]
+fn what_ranks_of_several_hosts_wrote_they_read_on_another_host_and_the_record_says_so() {
+    let Some(script) = on_hosts_of_their_own() else {
+        return;
+    };
+    let phases = "[[phase]]\nname = \"write\"\nread-percent = \"0\"\n[[phase]]\nname = \"read\"\n";
+    for launcher in launchers() {
+        let name = launcher.name;
+        for (more, asked, effective) in [
+            ("", None, Some("1")),
+            ("--shift 0", Some("0"), Some("0")),
+            ("--shift random", Some("random"), Some("random")),
+        ] {
+            let dir = place();
+            fs::write(dir.path().join("plan.toml"), phases).unwrap();
+            let words = format!(
+                "run x --config plan.toml --file-size 1M --file-distribution per-worker --total-bytes 3M --threads 1 --no-live --max-skew 60s --lost-after 30s --records r.jsonl {more}"
+            );
+            let output = launcher
+                .wrapped("3", dir.path(), script, &words)
+                .output()
+                .unwrap();
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(0), "{name} {more}: {said}");
+            let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+            let [.., write, read] = read.records.as_slice() else {
+                panic!("{name} {more}: {said}");
+            };
+            let shift = |options: &std::collections::BTreeMap<String, String>| {
+                options.get("shift").cloned()
+            };
+            assert_eq!(shift(&read.asked).as_deref(), asked, "{name} {more}");
+            assert_eq!(
+                shift(&read.effective).as_deref(),
+                effective,
+                "{name} {more}"
+            );
+            let differs = |record: &Record| record.differences.iter().any(|of| of.key == "shift");
+            assert_eq!(
+                (differs(write), differs(read)),
+                (asked == Some("random"), asked.is_none()),
+                "{name} {more}"
+            );
+            assert_eq!(read.operations.bytes(), 3 << 20, "{name} {more}");
+            let own_cache = said.contains("own_cache");
+            assert_eq!(own_cache, effective == Some("0"), "{name} {more}: {said}");
+        }
+    }
+}
+
 #[test]
 fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
     let Some(launcher) = launchers().into_iter().next() else {

@@ -26,7 +26,7 @@ pub use engine::{EngineFeature, EngineName, EngineTarget};
 pub use error::SpecError;
 pub use find::Find;
 pub use io500::{IO500_LIKE, IO500_PHASES, IO500_STONEWALL, Io500Mean, Io500Phase, Io500Role};
-pub use share::{ByTurns, Rank, Seats, part, share};
+pub use share::{ByTurns, Rank, Seats, Shift, part, share};
 pub use stonewall::Stonewall;
 pub use workload::kinds;
 pub use workload::{

@@ -1,7 +1,7 @@
 //! Every option of a workload, one row each.
 
 use crate::workload::*;
-use crate::{EngineName, Find, SpecError};
+use crate::{EngineName, Find, Shift, SpecError};
 use std::fmt::Display;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
@@ -247,9 +247,9 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "shift",
         Some("RANKS"),
-        "Ranks of a group: use what belongs to the rank so many further on, so that nobody reads what its own cache holds",
-        |w, k, t| w.shift = number(k, t, 0, 1 << 24)?,
-        |w| (w.shift > 0).then(|| w.shift.to_string())
+        "Ranks of a group: use what belongs to the rank so many further on, or `random`: to another, drawn from --seed, so that nobody reads what its own cache holds. Default: by one host where ranks on several read what they wrote before, else 0",
+        |w, k, t| w.shift = Some(Shift::parse(k, t)?),
+        |w| option_text(&w.shift)
     ),
     row!(Target, "preallocate", switch "Reserve the blocks of each file before the run (fallocate)", |w| w.files.fill.preallocate),
     row!(

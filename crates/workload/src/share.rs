@@ -9,6 +9,7 @@
 use crate::{SpecError, Workload};
 use std::fmt;
 use std::ops::Range;
+use units::random::split_mix;
 
 /// The most ranks of a group, and the most workers of all of them together.
 const MOST: u32 = 1 << 24;
@@ -95,12 +96,20 @@ impl Rank {
         self.size > 1
     }
 
-    /// The one so many further on; after the last comes the first.
+    /// The one whose part it uses.
     #[must_use]
-    fn shifted(self, by: u32) -> Self {
-        let number = (u64::from(self.number) + u64::from(by)) % u64::from(self.size);
+    fn shifted(self, shift: Shift, seed: u64) -> Self {
+        let number = match shift {
+            Shift::By(by) => {
+                let number = (u64::from(self.number) + u64::from(by)) % u64::from(self.size);
+                u32::try_from(number).ok()
+            }
+            Shift::Random => in_one_round(self.size, seed)
+                .get(self.number as usize)
+                .copied(),
+        };
         Self {
-            number: u32::try_from(number).unwrap_or(self.number),
+            number: number.unwrap_or(self.number),
             ..self
         }
     }
@@ -110,6 +119,50 @@ impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.size)
     }
+}
+
+/// Whose part of the target a rank uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shift {
+    /// That of the rank so many further on; after the last comes the first.
+    By(u32),
+    /// That of another rank, drawn from the seed.
+    Random,
+}
+
+impl Shift {
+    /// # Errors
+    /// It is neither a number of ranks nor `random`.
+    pub fn parse(key: &str, text: &str) -> Result<Self, SpecError> {
+        if text == "random" {
+            return Ok(Self::Random);
+        }
+        let number = text.parse().ok().filter(|by| *by <= MOST);
+        number.map(Self::By).ok_or_else(|| SpecError::Value {
+            key: key.into(),
+            reason: format!("{text:?} is neither a number of ranks, at most {MOST}, nor `random`"),
+        })
+    }
+}
+
+impl fmt::Display for Shift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(by) => write!(f, "{by}"),
+            Self::Random => f.write_str("random"),
+        }
+    }
+}
+
+/// For each of so many the next in one round through all of them (Sattolo), so that nobody is its
+/// own.
+fn in_one_round(size: u32, seed: u64) -> Vec<u32> {
+    let mut next: Vec<u32> = (0..size).collect();
+    for last in (1..next.len()).rev() {
+        let drawn = split_mix(seed.wrapping_add(last as u64)) % last as u64;
+        next.swap(last, units::lossless::to_usize(drawn));
+    }
+    next
 }
 
 /// The part of a rank of a workload that all ranks of its group do together.
@@ -131,7 +184,7 @@ pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
         )));
     }
     Ok(Workload {
-        rank: rank.shifted(whole.shift),
+        rank: rank.shifted(whole.shift.unwrap_or(Shift::By(0)), whole.seed),
         ..whole.clone()
     })
 }
@@ -361,7 +414,7 @@ mod tests {
         let seats = |shift, number| {
             let whole = Workload {
                 threads: 2,
-                shift,
+                shift: Some(Shift::By(shift)),
                 ..Workload::default()
             };
             let own = share(&whole, Rank::new(number, 3).unwrap()).unwrap();
@@ -372,6 +425,48 @@ mod tests {
         assert_eq!(of_all(1), [2..4, 4..6, 0..2]);
         assert_eq!(of_all(3), of_all(0));
         assert_eq!(of_all(u32::MAX), of_all(u32::MAX % 3));
+    }
+
+    #[test]
+    fn a_random_shift_gives_every_rank_the_part_of_another_and_leaves_nothing_out() {
+        let numbers = |size: u32, seed| {
+            let whole = Workload {
+                shift: Some(Shift::Random),
+                seed,
+                ..Workload::default()
+            };
+            let own = (0..size).map(|number| {
+                let own = share(&whole, Rank::new(number, size).unwrap()).unwrap();
+                own.rank.number()
+            });
+            own.collect::<Vec<_>>()
+        };
+        for (size, seed) in [(2, 1), (3, 1), (16, 7), (1000, 9)] {
+            let drawn = numbers(size, seed);
+            assert!(
+                drawn
+                    .iter()
+                    .zip(0..)
+                    .all(|(whose, number)| *whose != number)
+            );
+            let mut sorted = drawn.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..size).collect::<Vec<_>>());
+            assert_eq!(drawn, numbers(size, seed), "all ranks draw the same");
+        }
+        assert_ne!(numbers(16, 7), numbers(16, 8));
+        assert_eq!(numbers(1, 7), [0]);
+    }
+
+    #[test]
+    fn a_shift_reads_back() {
+        for shift in [Shift::By(0), Shift::By(3), Shift::Random] {
+            assert_eq!(Shift::parse("shift", &shift.to_string()).unwrap(), shift);
+        }
+        for text in ["", "-1", "randomly", "99999999999", "1.5"] {
+            let error = Shift::parse("shift", text).unwrap_err().to_string();
+            assert!(error.contains("nor `random`"), "{error}");
+        }
     }
 
     #[test]

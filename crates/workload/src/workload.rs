@@ -3,7 +3,7 @@
 mod defaults;
 
 use crate::stonewall::Stonewall;
-use crate::{EngineName, Find, Rank, SpecError};
+use crate::{EngineName, Find, Rank, Shift, SpecError};
 use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
 
@@ -170,8 +170,8 @@ pub struct Workload {
     pub continue_on_error: bool,
     pub seed: u64,
     pub rank: Rank,
-    /// How many ranks further on lies what a rank uses.
-    pub shift: u32,
+    /// Whose part a rank uses, where somebody says it.
+    pub shift: Option<Shift>,
 }
 
 /// Options of io_uring.

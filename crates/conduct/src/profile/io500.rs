@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Bytes;
 use workload::{
-    FileSharing, Find, IO500_LIKE, Io500Phase, Io500Role, MetaOp, Phase, Stage, Workload,
+    FileSharing, Find, IO500_LIKE, Io500Phase, Io500Role, MetaOp, Phase, Shift, Stage, Workload,
 };
 
 /// Who does the phases.
@@ -129,7 +129,8 @@ impl Io500Course {
                     )));
                 }
                 self.cut(&mut phase.workload, written, reached);
-                phase.workload.shift = self.group.shift;
+                let by = self.group.shift;
+                phase.workload.shift = (by > 0).then_some(Shift::By(by));
             }
         }
         Ok(Some(Io500Step {

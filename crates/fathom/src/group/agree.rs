@@ -37,12 +37,16 @@ pub(super) struct Hello<'a> {
 }
 
 /// What all ranks know.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Agreed {
     /// How far the target reaches; `None` where there is none on a file system.
     pub(super) reach: Option<TargetReach>,
     /// What the root drew, for whatever must be the same on all ranks and in no other run.
     pub(super) drawn: u64,
+    /// How many ranks further on every rank finds one of another host; `None` where all are of one.
+    pub(super) apart: Option<u32>,
+    /// Ranks that do not see the target of which somebody said that all do.
+    pub(super) unseen_by: Vec<u32>,
 }
 
 /// Agrees with all ranks.
@@ -55,6 +59,7 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
     let answer = connection.round(own, |words| {
         let mut answer = compared(connection, &words, hello, &mut marks);
         answer["drawn"] = json!(host::fresh_run());
+        answer["apart"] = json!(apart(&connection.hosts()));
         answer.to_string().into_bytes()
     })?;
     if let Some(fault) = fault_of(&answer) {
@@ -66,32 +71,56 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
         Some("local") => Some(TargetReach::Local),
         Some(_) | None => None,
     };
-    let agreed = |reach: Option<TargetReach>| Agreed {
-        reach,
-        drawn: drawn(&answer),
+    let agreed = |value: &Value| Agreed {
+        reach: reach(value),
+        drawn: number(&answer, "drawn").unwrap_or(0),
+        apart: number(&answer, "apart").and_then(|by| u32::try_from(by).ok()),
+        unseen_by: unseen_by(value),
     };
     let Some(places) = answer.get("marks").and_then(Value::as_array) else {
-        return Ok(agreed(reach(&answer)));
+        return Ok(agreed(&answer));
     };
     let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
     let seen: Vec<bool> = places.iter().map(sees).collect();
     let own = json!({ "seen": seen }).to_string().into_bytes();
     let decided = connection.round(own, |words| {
-        one_target(connection, &words, &marks)
+        one_target(connection, &words, &marks, hello.asked)
             .to_string()
             .into_bytes()
     })?;
     fault_of(&decided).map_or_else(
         || {
-            let decided = serde_json::from_slice(&decided).unwrap_or_default();
-            Ok(agreed(reach(&decided)))
+            Ok(agreed(
+                &serde_json::from_slice(&decided).unwrap_or_default(),
+            ))
         },
         Err,
     )
 }
 
-fn drawn(answer: &Value) -> u64 {
-    answer.get("drawn").and_then(Value::as_u64).unwrap_or(0)
+fn unseen_by(value: &Value) -> Vec<u32> {
+    let ranks = value.get("unseen").and_then(Value::as_array);
+    let ranks = ranks.into_iter().flatten().filter_map(Value::as_u64);
+    ranks.filter_map(|rank| u32::try_from(rank).ok()).collect()
+}
+
+fn number(answer: &Value, key: &str) -> Option<u64> {
+    answer.get(key).and_then(Value::as_u64)
+}
+
+/// How many ranks further on every rank finds one of another host; 1 where that is so of some alone,
+/// and `None` where there is one host.
+pub(crate) fn apart(hosts: &[String]) -> Option<u32> {
+    let first = hosts.first()?;
+    if hosts.iter().all(|host| host == first) {
+        return None;
+    }
+    let is_far = |by: &usize| {
+        let mut pairs = hosts.iter().zip(hosts.iter().cycle().skip(*by));
+        pairs.all(|(host, other)| host != other)
+    };
+    let by = (1..hosts.len()).find(is_far);
+    Some(by.and_then(|by| u32::try_from(by).ok()).unwrap_or(1))
 }
 
 impl Hello<'_> {
@@ -182,16 +211,22 @@ fn compared(
     reached(own, marks, one_machine)
 }
 
-/// How far the target reaches, or the marks to look for.
-fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
-    let word = |reach: TargetReach| match reach {
+fn reach_word(reach: TargetReach) -> Value {
+    match reach {
         TargetReach::Shared => json!({ "reach": "shared" }),
         TargetReach::Local | TargetReach::Unknown => json!({ "reach": "local" }),
-    };
-    if let Some(asked) = own.asked {
-        return word(asked);
     }
+}
+
+/// How far the target reaches, or the marks to look for: also where somebody says that all see it.
+fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
     let (places, has_device) = own.places();
+    let is_looked_for = !has_device && !places.is_empty();
+    if let Some(asked) = own.asked
+        && !(asked == TargetReach::Shared && is_looked_for)
+    {
+        return reach_word(asked);
+    }
     if places.is_empty() && !has_device {
         return json!({});
     }
@@ -202,14 +237,16 @@ fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
         } else {
             TargetReach::Local
         };
-        return word(reach);
+        return reach_word(reach);
     }
     let name = format!(".fathom-group-{:032x}", sys::random_bits());
     for place in places {
         let mark = place.join(&name);
         match make_new(&mark) {
             Ok(id) => marks.0.push((mark, id)),
-            Err(_) if one_machine => return word(TargetReach::Shared),
+            Err(_) if one_machine || own.asked.is_some() => {
+                return reach_word(TargetReach::Shared);
+            }
             Err(error) => {
                 return fault_word(&PeerFault {
                     text: format!(
@@ -226,7 +263,12 @@ fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
 }
 
 /// What the root makes of who sees its marks.
-fn one_target(connection: &RankLink, words: &[Option<Word>], marks: &Marks) -> Value {
+fn one_target(
+    connection: &RankLink,
+    words: &[Option<Word>],
+    marks: &Marks,
+    asked: Option<TargetReach>,
+) -> Value {
     if words.iter().any(Option::is_none) {
         return fault_word(&connection.loss());
     }
@@ -241,6 +283,12 @@ fn one_target(connection: &RankLink, words: &[Option<Word>], marks: &Marks) -> V
     });
     let said: Vec<Vec<bool>> = said.collect();
     let sees = |by: &[bool], place: usize| by.get(place) == Some(&true);
+    if asked.is_some() {
+        let is_blind = |by: &Vec<bool>| (0..marks.0.len()).any(|place| !sees(by, place));
+        let blind = said.iter().zip(1_u32..).filter(|(by, _)| is_blind(by));
+        let blind: Vec<u32> = blind.map(|(_, rank)| rank).collect();
+        return json!({ "reach": "shared", "unseen": blind });
+    }
     let mut reaches = BTreeSet::new();
     for (place, (mark, _)) in marks.0.iter().enumerate() {
         let blind = said.iter().zip(1_u32..).filter(|(by, _)| !sees(by, place));
@@ -262,5 +310,29 @@ fn one_target(connection: &RankLink, words: &[Option<Word>], marks: &Marks) -> V
             text: "some targets are the same on all hosts and others are each host's own: give them to two commands".into(),
             exit_code: 2,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_finds_one_of_another_host_where_there_is_one() {
+        let apart = |hosts: &str| {
+            let hosts: Vec<String> = hosts.split(' ').map(str::to_owned).collect();
+            apart(&hosts)
+        };
+        assert_eq!(apart("a b c"), Some(1));
+        assert_eq!(apart("a a b b"), Some(2));
+        assert_eq!(apart("a a b b c c"), Some(2));
+        assert_eq!(
+            apart("a a a b"),
+            Some(1),
+            "no number does, and any is better than none"
+        );
+        assert_eq!(apart("a a"), None);
+        assert_eq!(apart("a"), None);
+        assert_eq!(super::apart(&[]), None);
     }
 }

@@ -18,7 +18,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
 use lab::{Kept, LimitSearch};
-use record::{GroupAccount, Outcome, Record, Status, Threshold};
+use record::{GroupAccount, Outcome, Record, Status, TargetReach, Threshold};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -135,6 +135,7 @@ impl RankGroup<'_> {
             launcher: format!("{} ({})", self.launch.launched.by, self.connection.library),
             plan: record::hash_of(plans.join(" ").as_bytes()),
             target_is: agreed.reach,
+            unseen_by: agreed.unseen_by,
             ..GroupAccount::default()
         };
         let live = match self.connection.is_root() {
@@ -158,8 +159,14 @@ impl RankGroup<'_> {
         }
         let (mut records, mut unsaved) = (Vec::new(), None);
         let mut code = 0;
-        for (work, number) in works.iter().zip(1_u64..) {
-            let end = self.work(work, number, &terms, &mut |_| ())?;
+        let mut works = works;
+        let apart = agreed
+            .apart
+            .filter(|_| agreed.reach == Some(TargetReach::Shared));
+        let changes = GroupWork::place_shifts(&mut works, apart);
+        for ((work, change), number) in works.iter().zip(changes).zip(1_u64..) {
+            let mut place = |record: &mut Record| change.iter().for_each(|of| of.tell(record));
+            let end = self.work(work, number, &terms, &mut place)?;
             records.extend(end.record);
             unsaved = end.unsaved;
             code = end.exit_code.max(code);

@@ -5,10 +5,11 @@ use anyhow::Result;
 use conduct::{LoadTask, unstarted_load};
 use host::{CommonStart, Context, PeerFault};
 use object::{LoadError, LoadShare};
-use record::Record;
+use record::{Difference, Record};
 use run::{RunError, execute_stage, files_of, unstarted};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use workload::{FileSharing, Phase, Rank, Stage};
+use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
 
 /// One of the works that a command has one after another.
 #[derive(Clone)]
@@ -76,6 +77,34 @@ impl GroupWork {
             Self::Stage(stage) => WorkView::of_stage(stage, context),
             Self::Load(task) => WorkView::of_load(&task.plan, context),
         }))
+    }
+
+    /// Whose part a rank does in each of several works: what it wrote in an earlier one it reads on
+    /// another host, where there is one and nobody says whose it reads; and it writes its own, for
+    /// what is written and read further on alike is read by its writer.
+    pub(super) fn place_shifts(works: &mut [Self], apart: Option<u32>) -> Vec<Option<ShiftChange>> {
+        let mut written: BTreeSet<PathBuf> = BTreeSet::new();
+        let is_only = works.len() == 1;
+        let mut of_phase = |workload: &mut Workload| {
+            let is_met = workload.targets.iter().any(|path| written.contains(path));
+            let asked = workload.shift;
+            if writes(workload) {
+                written.extend(workload.targets.iter().cloned());
+                workload.shift = asked.filter(|by| is_only || *by == Shift::By(0));
+            } else if is_met && workload.files.meta.is_empty() {
+                workload.shift = asked.or(apart.map(Shift::By));
+            }
+            let effective = workload.shift;
+            (asked != effective).then_some(ShiftChange { asked, effective })
+        };
+        let of_work = |work: &mut Self| match work {
+            Self::Stage(stage) => {
+                let mut phases = stage.0.iter_mut();
+                phases.find_map(|phase| of_phase(&mut phase.workload))
+            }
+            Self::Load(_) => None,
+        };
+        works.iter_mut().map(of_work).collect()
     }
 
     /// The part of one rank.
@@ -148,6 +177,46 @@ impl GroupWork {
     }
 }
 
+fn writes(workload: &Workload) -> bool {
+    let reads = workload
+        .read_percent()
+        .is_ok_and(|percent| percent >= 100.0);
+    !reads && workload.files.meta.is_empty()
+}
+
+/// Another part of the target than was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShiftChange {
+    asked: Option<Shift>,
+    effective: Option<Shift>,
+}
+
+impl ShiftChange {
+    /// Says it in the record of the work.
+    pub(super) fn tell(self, record: &mut Record) {
+        let text = |shift: Option<Shift>| shift.map(|shift| shift.to_string());
+        let (asked, effective) = (text(self.asked), text(self.effective));
+        match &asked {
+            Some(asked) => record.asked.insert("shift".into(), asked.clone()),
+            None => record.asked.remove("shift"),
+        };
+        let reason = match effective {
+            Some(_) => {
+                "what an earlier phase of this command wrote is read on another host than its own, so that no cache of its own answers; --shift 0 leaves it"
+            }
+            None => {
+                "a rank writes its own part: what is written and read further on alike would be read by its writer"
+            }
+        };
+        record.differences.push(Difference {
+            key: "shift".into(),
+            asked,
+            effective,
+            reason: reason.into(),
+        });
+    }
+}
+
 /// What ranks cannot do together to files that all of them use; it is said as any other fault.
 fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     let start = context.common_start.as_ref();
@@ -168,4 +237,87 @@ fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
             .map_or(Ok(()), |peers| peers.meet(Err(fault)))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Phases one after another: the target, the share of reads, and what is said of the shift.
+    fn works(phases: &[(&str, &str, Option<Shift>)]) -> Vec<GroupWork> {
+        let work = |(target, reads, shift): &(&str, &str, Option<Shift>)| {
+            let mut workload = Workload {
+                targets: vec![PathBuf::from(target)],
+                shift: *shift,
+                ..Workload::default()
+            };
+            workload::settings::apply(&mut workload, "read-percent", reads).expect("it is a share");
+            let name = (*target).to_owned();
+            GroupWork::Stage(Stage(vec![Phase { name, workload }]))
+        };
+        phases.iter().map(work).collect()
+    }
+
+    fn shifts(works: &[GroupWork]) -> Vec<Option<Shift>> {
+        GroupWork::phases_of(works)
+            .map(|phase| phase.workload.shift)
+            .collect()
+    }
+
+    #[test]
+    fn what_the_same_command_wrote_is_read_on_another_host() {
+        let mut all = works(&[
+            ("a", "100", None),
+            ("a", "0", None),
+            ("a", "100", None),
+            ("b", "100", None),
+            ("a", "50", None),
+            ("a", "100", Some(Shift::By(0))),
+            ("a", "100", Some(Shift::Random)),
+        ]);
+        let changes = GroupWork::place_shifts(&mut all, Some(2));
+        let changed: Vec<bool> = changes.iter().map(Option::is_some).collect();
+        assert_eq!(changed, [false, false, true, false, false, false, false]);
+        let (by_one_host, own) = (Some(Shift::By(2)), Some(Shift::By(0)));
+        let random = Some(Shift::Random);
+        assert_eq!(
+            shifts(&all),
+            [None, None, by_one_host, None, None, own, random]
+        );
+    }
+
+    #[test]
+    fn ranks_write_their_own_where_they_read_another_s() {
+        let random = Some(Shift::Random);
+        let mut all = works(&[("a", "0", random), ("a", "100", random)]);
+        let changes = GroupWork::place_shifts(&mut all, None);
+        assert_eq!(shifts(&all), [None, random]);
+        let change = changes[0].expect("the first changed");
+        assert_eq!(changes[1], None);
+        let mut record = Record::default();
+        change.tell(&mut record);
+        assert_eq!(
+            record.asked.get("shift").map(String::as_str),
+            Some("random")
+        );
+        assert_eq!(record.differences[0].effective, None);
+        let mut one = works(&[("a", "0", random)]);
+        assert_eq!(GroupWork::place_shifts(&mut one, Some(1)), [None]);
+        assert_eq!(shifts(&one), [random], "somebody may ask for it");
+    }
+
+    #[test]
+    fn a_shift_that_nobody_asked_for_is_a_difference() {
+        let mut record = Record::default();
+        record.asked.insert("shift".into(), "1".into());
+        let effective = Some(Shift::By(1));
+        let change = ShiftChange {
+            asked: None,
+            effective,
+        };
+        change.tell(&mut record);
+        assert!(record.asked.is_empty());
+        let told = &record.differences[0];
+        assert_eq!((&told.asked, told.effective.as_deref()), (&None, Some("1")));
+    }
 }

@@ -55,7 +55,7 @@ impl Default for Workload {
             continue_on_error: false,
             seed: 1,
             rank: Rank::default(),
-            shift: 0,
+            shift: None,
         }
     }
 }

@@ -114,7 +114,7 @@ fn check(known: &Io500Phase, phase: &Phase) -> Result<(), String> {
             workload.engine.target() != workload::EngineTarget::Files,
         ),
         ("where newer", newer.is_some_and(|newer| newer != "mark")),
-        ("shift", workload.shift > 0),
+        ("shift", workload.shift.is_some()),
     ];
     let given = [&of_files_it_names(workload)[..], &of_phases].concat();
     if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {

@@ -109,7 +109,7 @@ impl Io500Together {
         let here = u32::try_from(here).unwrap_or(u32::MAX);
         let phases = self.asked.phases(ranks, here)?;
         self.planned = phases.len();
-        let shift = shift(hosts);
+        let shift = group::apart(hosts).unwrap_or(u32::from(ranks > 1));
         let group = Io500Group { ranks, shift };
         let course = self.asked.begin(phases, group, context, &mut self.notes)?;
         self.results.keep(Kept::Plan(course.plan()))?;
@@ -184,39 +184,5 @@ impl Io500Together {
     pub(crate) fn finish(&mut self, matches: &ArgMatches) -> Result<i32> {
         self.course = None;
         finish(&self.results, matches, &self.told())
-    }
-}
-
-/// How many ranks further on every rank finds one of another host; 1 where there is none.
-fn shift(hosts: &[String]) -> u32 {
-    let is_far = |by: &usize| {
-        let mut pairs = hosts.iter().zip(hosts.iter().cycle().skip(*by));
-        pairs.all(|(host, other)| host != other)
-    };
-    let by = (1..hosts.len()).find(is_far);
-    by.and_then(|by| u32::try_from(by).ok())
-        .unwrap_or(u32::from(hosts.len() > 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_reads_on_its_own_host_where_there_is_another() {
-        let shift = |hosts: &str| {
-            let hosts: Vec<String> = hosts.split(' ').map(str::to_owned).collect();
-            shift(&hosts)
-        };
-        assert_eq!(shift("a b c"), 1);
-        assert_eq!(shift("a a b b"), 2);
-        assert_eq!(shift("a a b b c c"), 2);
-        assert_eq!(
-            shift("a a a b"),
-            1,
-            "no number does, and any is better than none"
-        );
-        assert_eq!(shift("a a"), 1);
-        assert_eq!(shift("a"), 0);
     }
 }
