@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use units::Percent;
 
-pub(crate) use cost::{cost_of, effect_seen, seen as seen_by};
+pub(crate) use cost::{cost_of, effect_seen, seen as seen_by, sees_nothing};
 pub(crate) use experiment::{is_decided, judged, of_lab, tell_lost, told, watched};
 pub(crate) use files::{VerdictFiles, verdict_arguments};
 

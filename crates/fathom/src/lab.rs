@@ -46,12 +46,20 @@ pub(crate) fn command() -> Command {
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
-    match matches.subcommand() {
+    let done = match matches.subcommand() {
         Some(("plan", matches)) => plan::run(matches),
         Some(("run", matches)) => run::run(matches),
         Some(("status", matches)) => status::run(matches),
         Some(("report", matches)) => status::report(matches),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),
+    };
+    match (done, sys::caught_signal()) {
+        // What was under way is what could not go on.
+        (Err(error), Some(caught)) => {
+            crate::compare::told(&format!("error: {}", crate::exit::told(&error)));
+            Ok(caught.exit_code())
+        }
+        (done, _) => done,
     }
 }
 

@@ -6,6 +6,8 @@ mod builds;
 mod exchanged;
 #[path = "lab/failures.rs"]
 mod failures;
+#[path = "lab/keys.rs"]
+mod keys;
 #[path = "lab/refused.rs"]
 mod refused;
 #[path = "lab/servers.rs"]

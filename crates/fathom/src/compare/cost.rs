@@ -2,7 +2,7 @@
 
 use conduct::{Experiment, PlanExperiment, Row, Task};
 use record::{PlanFacts, Role, Stopping};
-use stats::mde;
+use stats::{FEWEST_BLOCKS, mde};
 use units::Nanos;
 
 /// The chance of any false difference.
@@ -101,9 +101,31 @@ pub(crate) fn effect_seen(plan: &PlanFacts, sigma: f64, passes: u32) -> String {
     format!("{:.1} %", -100.0 * (-effect).exp_m1())
 }
 
+/// Why no verdict can come of a plan, however its slots turn out.
+pub(crate) fn sees_nothing(plan: &PlanFacts) -> Option<String> {
+    let blocks = plan.most_passes as usize * plan.rows.len();
+    let candidates = plan.arms.iter();
+    let candidates = candidates.filter(|arm| arm.role == Role::Candidate).count();
+    // The least p of n pairs is 2^(1 - n), and the first of several comparisons has its part of 5 %.
+    let share = ALPHA / candidates.max(1) as f64;
+    let decides = |n: &usize| 0.5_f64.powi(i32::try_from(*n - 1).unwrap_or(i32::MAX)) <= share;
+    let fewest = (FEWEST_BLOCKS..).find(decides).unwrap_or(FEWEST_BLOCKS);
+    if blocks < fewest {
+        return Some(format!(
+            "a verdict takes {fewest} blocks, of which the plan has {blocks}"
+        ));
+    }
+    (!lab::has_look(plan, plan.most_passes)).then(|| {
+        "its last block comes before the first look; give it more of them, or a fixed number".into()
+    })
+}
+
 /// The loss that so many blocks show.
 pub(crate) fn seen(plan: &PlanFacts) -> String {
     let most = plan.most_passes;
+    if let Some(why) = sees_nothing(plan) {
+        return format!("nothing: {why}");
+    }
     // Before its first look it shows nothing.
     let first = (plan.least_passes..most).find(|passes| lab::has_look(plan, *passes));
     let least = first.unwrap_or(most);
@@ -153,6 +175,30 @@ mod tests {
             tasks: vec![Task::Run(Box::new(workload)); 2],
         };
         Experiment::new(plan, vec![row])
+    }
+
+    #[test]
+    fn a_plan_of_which_no_verdict_can_come_is_not_said_to_see_anything() {
+        let of = |stopping, passes| seen(&plan(stopping, passes).facts);
+        for few in [1, 3, 5] {
+            assert_eq!(
+                of(Stopping::Fixed, [few, few]),
+                format!("nothing: a verdict takes 6 blocks, of which the plan has {few}")
+            );
+        }
+        let mut two = plan(Stopping::Fixed, [6, 6]).facts;
+        two.arms.push(two.arms[1].clone());
+        assert_eq!(
+            seen(&two),
+            "nothing: a verdict takes 7 blocks, of which the plan has 6"
+        );
+        let before = of(Stopping::Open, [1, 7]);
+        assert!(
+            before.starts_with("nothing: its last block comes before"),
+            "{before}"
+        );
+        let enough = of(Stopping::Fixed, [6, 6]);
+        assert!(enough.contains("shows a loss of about 9.6 %"), "{enough}");
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
+    // A repository that does not answer is waited for, and nothing of that is left.
+    sys::catch_signals();
+    sys::adopt_orphans();
     let (experiment, records) = super::experiment(matches, None)?;
     tell(text(&experiment, &records.display().to_string()).trim_end())?;
     Ok(0)
@@ -68,6 +71,9 @@ pub(super) fn text(experiment: &PlanExperiment, records: &str) -> String {
             ),
         );
     }
+    for same in analyze::same_arms(facts) {
+        line("note", same);
+    }
     line("rows", rows(experiment));
     line("order", order(experiment));
     line("length", length(experiment));
@@ -80,6 +86,9 @@ pub(super) fn text(experiment: &PlanExperiment, records: &str) -> String {
         ),
     );
     line("sees", seen_by(facts));
+    if let Some(limits) = experiment.limits() {
+        line("limits", limits.to_owned());
+    }
     line("records", records.to_owned());
     for (name, row) in facts.rows.iter().zip(0..) {
         let _infallible = writeln!(out, "\n{}", name.name);

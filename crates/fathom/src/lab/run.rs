@@ -2,7 +2,8 @@
 
 use super::before::found;
 use crate::compare::{
-    VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, tell_lost, told, watched,
+    VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, sees_nothing, tell_lost, told,
+    watched,
 };
 use crate::context;
 use crate::exit::{self, Usage};
@@ -192,11 +193,19 @@ fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
         ));
     }
     if let Some(spread) = rehearsal.spread {
+        let shown = sees_nothing(facts).map_or_else(
+            || {
+                format!(
+                    "{passes} passes show a loss of about {}",
+                    effect_seen(facts, spread, passes)
+                )
+            },
+            |why| format!("no verdict can come, for {why}"),
+        );
         out.push_str(&format!(
-            "\n{:<12}slots vary by {:.1} %: {passes} passes show a loss of about {}",
+            "\n{:<12}slots vary by {:.1} %: {shown}",
             "",
-            100.0 * spread,
-            effect_seen(facts, spread, passes)
+            100.0 * spread
         ));
     }
     out

@@ -265,3 +265,187 @@ fn a_factor_that_chooses_what_is_built_is_refused_because_an_arm_has_one_build()
         );
     }
 }
+
+#[test]
+fn inside_of_a_hook_the_repository_of_the_caller_is_left_as_it_is() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let output = Command::new(FATHOM)
+        .args(["lab", "run", "p.toml"])
+        .current_dir(at)
+        .env("XDG_CACHE_HOME", cache.path())
+        .env("GIT_DIR", at.join(".git"))
+        .env("GIT_INDEX_FILE", at.join(".git/index"))
+        .output()
+        .expect("the test can do this");
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    let head = fs::read_to_string(at.join(".git/HEAD")).expect("the test can do this");
+    assert_eq!(
+        head, "ref: refs/heads/main\n",
+        "its branch is still the one"
+    );
+}
+
+#[test]
+fn a_ref_of_a_repository_elsewhere_is_the_one_that_git_means() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    // Listed before `main`, and with a name that ends like it.
+    git(at, &["branch", "feature/main", "old"]);
+    git(at, &["tag", "-am", "annotated", "v2", "main"]);
+    let commit = |name: &str| {
+        let output = Command::new("git")
+            .args(["rev-parse", name])
+            .current_dir(at)
+            .output();
+        text(&output.expect("the test can do this").stdout)
+            .trim()
+            .to_owned()
+    };
+    let remote = format!("repository = \"file://{}\"", at.display());
+    for (name, of) in [("main", "main"), ("v2", "v2^{commit}"), ("HEAD", "main")] {
+        let plan = REFS
+            .replace("repository = \".\"", &remote)
+            .replace("\"main\"", &format!("\"{name}\""));
+        fs::write(at.join("p.toml"), plan).expect("the test can do this");
+        let output = lab_with(at, cache.path(), &["plan", "p.toml"]);
+        let told = text(&output.stdout) + &text(&output.stderr);
+        assert!(told.contains(&format!("commit {}", commit(of))), "{told}");
+    }
+}
+
+#[test]
+fn a_repository_that_does_not_answer_is_not_waited_for_without_end() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the test can do this");
+    let place = silent.local_addr().expect("the test can do this");
+    let plan = REFS.replace(
+        "repository = \".\"",
+        &format!("repository = \"git://{place}/x\"\nwithin = \"300ms\""),
+    );
+    fs::write(at.join("p.toml"), plan).expect("the test can do this");
+    for words in [["plan", "p.toml"], ["run", "p.toml"]] {
+        let output = lab_with(at, cache.path(), &words);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains("git ls-remote did not end within 300 ms"),
+            "{told}"
+        );
+    }
+    let processes = Command::new("ps").args(["-eo", "args"]).output();
+    let processes = text(&processes.expect("the test can do this").stdout);
+    assert!(!processes.contains(&place.to_string()), "git runs on");
+}
+
+#[test]
+fn a_build_runs_in_its_directory_with_its_variables() {
+    let (dir, cache) = with_refs();
+    let plan = REFS
+        .replace(
+            "cp tool.sh built",
+            "cp $WHAT ../.git/built; cp ../.git/built ../built",
+        )
+        .replace("echo built >> log", "pwd > where")
+        .replace("wc -l log", "cat where")
+        .replace(
+            "[workload]",
+            "directory = \".git\"\nenv = { WHAT = \"../tool.sh\" }\n[workload]",
+        );
+    fs::write(dir.path().join("p.toml"), plan).expect("the test can do this");
+    let output = lab_with(dir.path(), cache.path(), &["run", "p.toml"]);
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("/tree/.git"),
+        "its identity says where: {told}"
+    );
+}
+
+#[test]
+fn two_refs_of_one_commit_are_named_before_and_in_the_verdict() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    git(at, &["branch", "same", "main"]);
+    let plan = REFS.replace("\"old\" }", "\"same\" }");
+    fs::write(at.join("p.toml"), plan).expect("the test can do this");
+    let same = "old and new are the same in everything that is known of them: an A/A test";
+    for verb in ["plan", "run"] {
+        let output = lab_with(at, cache.path(), &[verb, "p.toml"]);
+        let told = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert!(told.contains(same), "{verb}: {told}");
+    }
+}
+
+#[test]
+fn who_builds_the_same_is_waited_for_until_the_time_is_over() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let built = lab_with(at, cache.path(), &["run", "p.toml"]);
+    assert_eq!(built.status.code(), Some(3), "{}", text(&built.stderr));
+    let found = Command::new("find")
+        .arg(cache.path())
+        .args(["-name", "lock"])
+        .output()
+        .expect("the test can do this");
+    let found = text(&found.stdout);
+    let first = found.lines().next().expect("a build has a lock");
+    let lock = fs::File::open(first).expect("the test can do this");
+    lock.lock().expect("nobody builds");
+    let plan = fs::read_to_string(at.join("p.toml")).expect("the test can do this");
+    let plan = plan.replace("[build]", "[build]\nwithin = \"300ms\"");
+    fs::write(at.join("q.toml"), plan).expect("the test can do this");
+    let output = lab_with(at, cache.path(), &["run", "q.toml"]);
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let why = "another runner that builds it was not ready within 300 ms";
+    assert!(told.contains(why), "{told}");
+}
+
+#[test]
+fn the_example_of_a_workflow_finds_the_branch_of_a_pull_request_s_checkout() {
+    let (dir, cache) = with_refs();
+    let origin = dir.path().display().to_string();
+    let checkout = tempfile::tempdir().expect("the test can do this");
+    let at = checkout.path();
+    // As actions/checkout does it: branches are those of origin, and the head is none of them.
+    git(at, &["init", "-q"]);
+    git(at, &["remote", "add", "origin", &origin]);
+    git(
+        at,
+        &[
+            "fetch",
+            "-q",
+            "--tags",
+            "origin",
+            "+refs/heads/*:refs/remotes/origin/*",
+        ],
+    );
+    git(at, &["checkout", "-q", "--detach", "old"]);
+    let plan = REFS.replace("\"old\" }", "\"main\" }");
+    let plan = plan.replacen(
+        "build = { ref = \"main\" }\n[[arm]]",
+        "build = { ref = \"HEAD\" }\n[[arm]]",
+        1,
+    );
+    fs::write(at.join("p.toml"), plan).expect("the test can do this");
+    let without = lab_with(at, cache.path(), &["plan", "p.toml"]);
+    assert_eq!(without.status.code(), Some(2), "{}", text(&without.stdout));
+    let workflow = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/examples/lab-workflow.yml");
+    let workflow = fs::read_to_string(workflow).expect("the example is there");
+    let steps = workflow
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- run: git "));
+    let mut ran = 0;
+    for words in steps {
+        git(at, &words.split(' ').collect::<Vec<_>>());
+        ran += 1;
+    }
+    assert_eq!(ran, 1);
+    let output = lab_with(at, cache.path(), &["plan", "p.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
