@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn a_plan_of_which_no_verdict_can_come_is_not_said_to_see_anything() {
-        let of = |stopping, passes| seen(&plan(stopping, passes).facts);
+        let of = |stopping, passes| seen(&plan(stopping, passes).plan);
         for few in [1, 3, 5] {
             assert_eq!(
                 of(Stopping::Fixed, [few, few]),
                 format!("nothing: a verdict takes 6 blocks, of which the plan has {few}")
             );
         }
-        let mut two = plan(Stopping::Fixed, [6, 6]).facts;
+        let mut two = plan(Stopping::Fixed, [6, 6]).plan;
         two.arms.push(two.arms[1].clone());
         assert_eq!(
             seen(&two),
