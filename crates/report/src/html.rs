@@ -113,8 +113,9 @@ fn tools(study: &Study) -> Markup {
         let mut figures = study.figures();
         figures.any(|figure| figure.metric == *metric && figure.point.is_some())
     };
-    let metrics: Vec<Quantity> = plotted().into_iter().filter(is_known).collect();
-    let compared = metrics.iter().position(|metric| *metric == study.metric);
+    let metrics: Vec<Quantity> = plotted(study).into_iter().filter(is_known).collect();
+    let judged = study.metric.of_any_kind();
+    let compared = metrics.iter().position(|metric| *metric == judged);
     let several = study.arms.len() > 1;
     html! {
         form id="tools" class="tools" aria-label="What to show" hidden {

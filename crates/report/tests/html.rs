@@ -554,6 +554,28 @@ fn a_load_shows_its_failures_parts_thresholds_and_knee() {
 }
 
 #[test]
+fn what_is_judged_is_the_quantity_that_is_shown_at_first() {
+    for (metric, id) in [("get.p50", "p50"), ("get.p99", "p99"), ("mean", "mean")] {
+        let (records, mut options) = loads_of_two();
+        options.metric = Quantity::parse(metric).expect("a quantity");
+        let page = html(&study(&records, &options));
+        assert!(
+            page.contains(&format!(r#"name="metric" value="{id}" checked"#)),
+            "{metric}"
+        );
+        let of_it = format!(r#"data-metric="{id}""#);
+        let mut figures = page.split("<figure ").skip(1);
+        assert!(
+            figures.any(|figure| figure
+                .split('>')
+                .next()
+                .is_some_and(|tag| tag.contains(&of_it))),
+            "{metric}"
+        );
+    }
+}
+
+#[test]
 fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
     let Some(browser) = chromium() else {
         return say(NO_BROWSER);

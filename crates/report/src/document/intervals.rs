@@ -14,9 +14,15 @@ use stats::Estimate;
 pub(super) const MEAN: &str = "Geometric mean: in every pass the mean over rows of the logarithms of the ratios, each row with the same weight; its interval \
     is over passes (Fleming and Wallace, CACM 29(3), 1986).";
 
-/// Metrics that have an interval plot of their own.
-pub(crate) fn plotted() -> [Quantity; 5] {
-    ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named)
+/// Metrics that have an interval plot of their own: those of every study, and what it judges.
+pub(crate) fn plotted(study: &Study) -> Vec<Quantity> {
+    let of_all = ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named);
+    let judged = study.metric.of_any_kind();
+    let is_one = of_all.contains(&judged);
+    of_all
+        .into_iter()
+        .chain((!is_one).then_some(judged))
+        .collect()
 }
 
 /// What every arm changes: in all rows together where that is known, and in every row.
@@ -145,7 +151,7 @@ pub(super) fn of_row(study: &Study, index: usize) -> Vec<Plot> {
         })
         .into_iter()
         .collect();
-    for metric in plotted() {
+    for metric in plotted(study) {
         let kinds = kinds_to_plot(row, &metric).into_iter();
         out.extend(kinds.filter_map(|kind| levels(study, index, kind, &metric)));
     }
