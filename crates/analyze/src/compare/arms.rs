@@ -9,7 +9,7 @@ mod levels;
 mod machine;
 
 use super::accused::{accused, bar, findings, within};
-use super::cast::{Cast, ControlCheck, NoExperiment};
+use super::cast::{Cast, ControlCheck, NoExperiment, with_rows_in_order};
 use super::lost::{Lost, unable};
 use super::pairs::{Block, Slots, Turns, complete, differences};
 use super::unplaced::{cannot_be_placed, in_windows, seen_carry_over};
@@ -110,11 +110,6 @@ pub(crate) fn compare_arms_audited(
         .or_else(|| seen_carry_over(drift.as_ref()));
     let mut candidates = course.candidates(common.as_ref());
     course.bar_accused_rows(&mut candidates, &findings);
-    let places = places_of_rows(records);
-    for of in &mut candidates {
-        let rows = &mut of.comparison.rows;
-        rows.sort_by_key(|row| places.get(row.row.as_str()).copied());
-    }
     let mut left_out: Vec<String> = course.left_out.clone();
     left_out.extend(
         candidates
@@ -126,7 +121,7 @@ pub(crate) fn compare_arms_audited(
     Ok(ArmsComparison {
         question: question.clone(),
         base: cast.base.to_owned(),
-        candidates,
+        candidates: with_rows_in_order(records, candidates),
         control,
         drift,
         findings,
@@ -134,16 +129,6 @@ pub(crate) fn compare_arms_audited(
         records: records.len(),
         left_out,
     })
-}
-
-/// Where rows stand in their plan.
-fn places_of_rows(records: &[Record]) -> BTreeMap<&str, u32> {
-    let mut places = BTreeMap::new();
-    for trial in records.iter().filter_map(|record| record.trial.as_ref()) {
-        let known = places.entry(trial.row.as_str()).or_insert(trial.row_number);
-        *known = trial.row_number.min(*known);
-    }
-    places
 }
 
 /// The complete blocks of an experiment, cut at its last permitted look.

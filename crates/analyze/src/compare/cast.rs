@@ -1,5 +1,6 @@
 //! Which arm of an experiment plays what.
 
+use super::ArmComparison;
 use record::{Record, Role, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,6 +125,23 @@ impl<'a> Cast<'a> {
     pub(super) fn is_usable(&self, arm: &str) -> bool {
         self.usable.contains(arm)
     }
+}
+
+/// Rows stand where their plan has them.
+pub(super) fn with_rows_in_order(
+    records: &[Record],
+    mut candidates: Vec<ArmComparison>,
+) -> Vec<ArmComparison> {
+    let mut places: BTreeMap<&str, u32> = BTreeMap::new();
+    for trial in records.iter().filter_map(|record| record.trial.as_ref()) {
+        let known = places.entry(&trial.row).or_insert(trial.row_number);
+        *known = trial.row_number.min(*known);
+    }
+    for of in &mut candidates {
+        let rows = &mut of.comparison.rows;
+        rows.sort_by_key(|row| places.get(row.row.as_str()).copied());
+    }
+    candidates
 }
 
 #[cfg(test)]
