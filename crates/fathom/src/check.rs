@@ -119,8 +119,11 @@ fn code(found: &PageCheck) -> i32 {
 fn text_of(file: &Path) -> Result<String> {
     const PAGES: &str = "a page is what `fathom report RECORDS -o PAGE.html` writes";
     let name = file.display();
-    let text = sys::text_at_most(file, MOST_BYTES)
-        .map_err(|error| Usage(format!("cannot read {name}: {error}; {PAGES}")))?;
+    let unread =
+        |error: &dyn std::fmt::Display| Usage(format!("cannot read {name}: {error}; {PAGES}"));
+    // As it is: a byte order mark in front is a byte that does not follow from the records.
+    let bytes = sys::read_at_most(file, MOST_BYTES).map_err(|error| unread(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| unread(&error.utf8_error()))?;
     let mut tags = text
         .match_indices('<')
         .map(|(at, _)| &text.as_bytes()[at..]);

@@ -57,6 +57,10 @@ fn a_page_whose_figure_was_changed_is_found_and_no_output_takes_its_place() {
     let checked = place.fathom("check changed.html");
     assert_eq!(checked.code, Some(3), "{}", checked.said);
     assert!(checked.said.contains("the page says"), "{}", checked.said);
+    let page = fs::read(place.path("page.html")).unwrap();
+    place.write("marked.html", &[&b"\xef\xbb\xbf"[..], &page].concat());
+    let marked = place.fathom("check marked.html");
+    assert_eq!(marked.code, Some(3), "{}", marked.said);
     let refused = place.fathom("check page.html --records page.html --force");
     assert_eq!(refused.code, Some(2), "{}", refused.complained);
     place.write("other.html", b"<html></html>");
