@@ -4,7 +4,8 @@ use super::{Experiment, Located};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use crate::same_arms;
-use record::{PlannedArm, Role};
+use record::{PlannedArm, Role, Status};
+use std::collections::BTreeSet;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -41,7 +42,15 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .collect();
     let arms = &plan.arms;
     if let Some(base) = arms.iter().find(|arm| arm.role == Role::Baseline) {
+        // Of an arm that cannot be built nothing is known that its build makes.
+        let has_run = |arm: &&PlannedArm| {
+            experiment.slots.iter().any(|(_, record)| {
+                let is_its = |trial: &record::Trial| trial.arm == arm.name;
+                record.outcome.status == Status::Ok && record.trial.as_ref().is_some_and(is_its)
+            })
+        };
         let others = arms.iter().filter(|arm| arm.role == Role::Candidate);
+        let others = others.filter(|arm| has_run(arm) && has_run(&base));
         out.extend(others.filter_map(|arm| beside(base, arm)));
     }
     out
@@ -57,13 +66,10 @@ fn beside(base: &PlannedArm, arm: &PlannedArm) -> Option<Located> {
             .map_or(key.as_str(), |(what, _)| what);
         DECLARED.contains(&what)
     };
-    let keys = base.identity.keys().filter(|key| !is_declared(key));
+    let keys: BTreeSet<&String> = base.identity.keys().chain(arm.identity.keys()).collect();
     let differing: Vec<&str> = keys
-        .filter(|key| {
-            arm.identity
-                .get(*key)
-                .is_some_and(|value| *value != base.identity[*key])
-        })
+        .into_iter()
+        .filter(|key| !is_declared(key) && arm.identity.get(*key) != base.identity.get(*key))
         .map(String::as_str)
         .collect();
     if differing.is_empty() {
@@ -208,6 +214,14 @@ mod tests {
             found[0].message,
             "candidate differs from base also in identity: sqlite 3.40 | sqlite 3.45"
         );
+        let locked: &[(&str, &str)] = &[("commit", "2"), ("go.sum", "sha256:1")];
+        let mut records = experiment([(&[("commit", "1")], "x"), (locked, "x")]);
+        assert_eq!(
+            run_on(check, &records)[0].message,
+            "candidate differs from base also in go.sum"
+        );
+        records[0].outcome.status = Status::Failed;
+        assert_eq!(run_on(check, &records), [], "its build may have failed");
         let commits = [("commit", "1")];
         let others = [("commit", "2")];
         assert_eq!(
