@@ -352,7 +352,7 @@ pub struct LinkAccount {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// What it carries at most each way, as its driver says; virtual links mostly say nothing.
+    /// What it carries at most each way, as its driver says; of virtual links nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
 }

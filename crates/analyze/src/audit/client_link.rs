@@ -16,7 +16,7 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 What each network link of a host carried either way (links[]), beside what its driver says
 that it can (links[].bytes_per_second): 90 % of that and more. What virtual links carry at
-most is mostly not known, and then nothing is said.
+most is not known, and then nothing is said.
 A link of 10 Gbit/s carries 1.25 GB/s, and 1.17 GB/s of data over TCP. What a target does
 beyond that cannot be seen from this host: the number is that of the link, and two targets
 that fill it are equally fast.

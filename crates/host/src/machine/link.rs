@@ -8,7 +8,7 @@ pub struct LinkCounters {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// `None` where the driver does not say, as most virtual links.
+    /// `None` where the driver does not say, and of virtual links.
     pub bytes_per_second: Option<u64>,
 }
 
@@ -27,8 +27,10 @@ pub(super) fn links(tree: &Tree) -> Vec<LinkCounters> {
             if tree.number::<u32>(format!("{own}/type")) == Some(LOOPBACK) {
                 return None;
             }
-            // What has no speed says -1, or cannot be read.
-            let speed = number("speed").filter(|megabits| *megabits > 0);
+            // What has no speed says -1, or cannot be read. What no hardware stands behind says one
+            // that it does not keep to: veth says 10 Gbit/s, and carries 15.
+            let is_real = tree.exists(format!("{own}/device"));
+            let speed = number("speed").filter(|megabits| is_real && *megabits > 0);
             Some(LinkCounters {
                 received_bytes: number("statistics/rx_bytes")?,
                 sent_bytes: number("statistics/tx_bytes")?,
@@ -73,6 +75,10 @@ mod tests {
         link("lo", "772\n", "", "9\n");
         link("eth0", "1\n", "10000\n", "1000\n");
         link("eth1", "1\n", "-1\n", "2000\n");
+        link("veth", "1\n", "10000\n", "3000\n");
+        for name in ["eth0", "eth1"] {
+            fs::create_dir(root.path().join("sys/class/net").join(name).join("device")).unwrap();
+        }
         fs::create_dir_all(root.path().join("sys/class/net/gone")).unwrap();
         let found = links(&Tree::at(root.path()));
         let told = found.iter().map(|link| {
@@ -88,7 +94,8 @@ mod tests {
             told,
             [
                 ("eth0", 1000, 7, Some(1_250_000_000)),
-                ("eth1", 2000, 7, None)
+                ("eth1", 2000, 7, None),
+                ("veth", 3000, 7, None)
             ]
         );
         let later = LinkCounters {
