@@ -9,6 +9,8 @@
 mod audited;
 #[path = "serve_block/beginning.rs"]
 mod beginning;
+#[path = "serve_block/foreign.rs"]
+mod foreign;
 #[path = "serve_block/hardship.rs"]
 mod hardship;
 #[path = "serve_block/incomplete.rs"]

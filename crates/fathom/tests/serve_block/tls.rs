@@ -1,5 +1,6 @@
 //! The device over TLS, with our own engine and with other people's clients and servers.
 
+use crate::foreign::has;
 use crate::served::Served;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -80,14 +81,6 @@ fn refused(target: &str) -> String {
     let output = run(target, &["--duration", "1s"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
-}
-
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        println!("SKIPPED: needs {tool}");
-    }
-    found
 }
 
 #[test]
