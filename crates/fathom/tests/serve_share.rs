@@ -410,6 +410,24 @@ fn health_says_where_nothing_can_be_kept_until_something_can() {
 }
 
 #[test]
+fn a_list_of_many_uploads_is_read_a_page_at_a_time() {
+    let (_dir, _server, owner) = served(&["--synchronous", "off"]);
+    for number in 0..103 {
+        owner.upload(&format!("f{number}"), b"x");
+    }
+    let page = |query: &str| {
+        let page = owner.call("GET", &format!("/files{query}"));
+        (page.status, page.text().matches("href=\"/-").count())
+    };
+    assert_eq!(page(""), (200, 100));
+    assert_eq!(page("?page=2"), (200, 3));
+    for odd in ["?page=3", "?page=18446744073709551615"] {
+        assert_eq!(page(odd), (200, 0), "{odd}");
+    }
+    assert_eq!(page("?page=-1"), (200, 100));
+}
+
+#[test]
 fn what_is_slow_keeps_nobody_waiting() {
     for layout in LAYOUTS {
         let (_dir, _server, owner) = served(&["--layout", layout]);

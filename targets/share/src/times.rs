@@ -22,6 +22,12 @@ pub(crate) fn parse_moment(text: &str) -> Option<u64> {
         }
         Some(_) | None => (text.to_owned(), 0),
     };
+    // The library reads up to the first Z, whatever comes after it.
+    let fraction = plain.get(19..)?.strip_suffix('Z')?;
+    let is_fraction = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !fraction.is_empty() && !fraction.strip_prefix('.').is_some_and(is_fraction) {
+        return None;
+    }
     let moment = humantime::parse_rfc3339(&plain).ok()?;
     let ms = moment.duration_since(UNIX_EPOCH).ok()?.as_millis();
     u64::try_from(i64::try_from(ms).ok()?.checked_sub(offset)?).ok()
@@ -36,6 +42,9 @@ fn offset_ms(text: &str) -> Option<i64> {
         digits.then(|| text.parse::<i64>().ok()).flatten()
     };
     let (hours, minutes) = (number(hours)?, number(minutes)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
     let ms = (hours * 60 + minutes) * 60_000;
     Some(if sign == "-" { -ms } else { ms })
 }
@@ -144,6 +153,12 @@ mod tests {
             "2000-13-01T00:00:00Z",
             "1960-01-01T00:00:00Z",
             "2000-01-01T12:00:00+2:00",
+            "2000-01-01T12:00:00+24:00",
+            "2000-01-01T12:00:00-00:60",
+            "2000-01-01T12:00:00Z+02:00",
+            "2000-01-01T12:00:00ZZ",
+            "2000-01-01T12:00:00Z tomorrow",
+            "2000-01-01T12:00:00.Z5Z",
             "\u{e4}\u{e4}\u{e4}\u{e4}",
         ] {
             assert_eq!(parse_moment(text), None, "{text}");

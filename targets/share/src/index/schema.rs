@@ -95,3 +95,47 @@ pub(super) fn make(connection: &mut Connection, downloads: Switch) -> ShareResul
     })?;
     Ok(transaction.commit()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite goes about a query, a line a step.
+    fn plan(connection: &Connection, query: &str) -> Vec<String> {
+        let mut steps = connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {query}"))
+            .unwrap();
+        let rows = steps.query_map([], |row| row.get(3)).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_index_that_is_gone_is_back_after_a_start_and_no_page_reads_a_whole_table() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        make(&mut connection, Switch::On).unwrap();
+        connection
+            .execute_batch("DROP INDEX download_by_upload")
+            .unwrap();
+        make(&mut connection, Switch::On).unwrap();
+        for (query, index) in [
+            (
+                "SELECT count(*) FROM download WHERE upload = 'x'",
+                "download_by_upload",
+            ),
+            (
+                "SELECT id FROM upload WHERE expires <= 5 LIMIT 100",
+                "upload_by_end",
+            ),
+            (
+                "SELECT id, name FROM upload ORDER BY uploaded DESC, id LIMIT 100",
+                "upload_by_time",
+            ),
+            ("SELECT name FROM upload WHERE id = 'x'", "PRIMARY KEY"),
+            ("SELECT id FROM upload WHERE body = 5", "(body=?)"),
+            ("SELECT body FROM deleted WHERE body = 5", "PRIMARY KEY"),
+        ] {
+            let steps = plan(&connection, query);
+            assert!(steps[0].contains(index), "{query}: {steps:?}");
+        }
+    }
+}

@@ -199,12 +199,14 @@ impl Index {
     }
 
     pub(crate) fn uploads(&self, skip: u64, most: u64) -> ShareResult<UploadsPage> {
+        // There are never more rows than SQLite can number.
+        let skip = i64::try_from(skip).unwrap_or(i64::MAX);
         self.read(|connection| {
             let query = format!(
                 "SELECT {COLUMNS} FROM upload ORDER BY uploaded DESC, id LIMIT ?1 OFFSET ?2"
             );
             let mut query = connection.prepare_cached(&query)?;
-            let rows = query.query_map([most, skip], upload)?;
+            let rows = query.query_map((most, skip), upload)?;
             let uploads = rows.collect::<rusqlite::Result<_>>()?;
             let count = "SELECT count(*) FROM upload";
             Ok(UploadsPage {
