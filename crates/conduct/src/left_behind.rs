@@ -16,11 +16,26 @@ const LOOK_NS: u64 = 2_000_000;
 /// # Errors
 /// Something stays.
 pub(crate) fn clear(mark: &str, scratch: &Path, clock: &MachineClock) -> Result<(), String> {
+    end_processes(mark, clock)?;
+    limits::remove(&limits::left_behind(&format!("fathom-{mark}")), clock)?;
+    match fs::remove_dir_all(scratch) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{} is left behind: {error}", scratch.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Ends what an experiment left running: servers, commands and builds.
+///
+/// # Errors
+/// Something stays.
+pub(crate) fn end_processes(mark: &str, clock: &MachineClock) -> Result<(), String> {
     let until = clock.now().saturating_add(GONE_NS);
     loop {
         let left = marked(mark);
         if left.is_empty() {
-            break;
+            return Ok(());
         }
         if clock.now() >= until {
             return Err(format!(
@@ -31,13 +46,6 @@ pub(crate) fn clear(mark: &str, scratch: &Path, clock: &MachineClock) -> Result<
             let _gone = sys::signal_process(pid, 9);
         }
         clock.sleep_until(clock.now() + LOOK_NS);
-    }
-    limits::remove(&limits::left_behind(&format!("fathom-{mark}")), clock)?;
-    match fs::remove_dir_all(scratch) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("{} is left behind: {error}", scratch.display()))
-        }
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 

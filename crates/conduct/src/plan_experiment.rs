@@ -5,9 +5,11 @@ mod checked;
 mod exchanged;
 mod facts;
 mod programs;
+mod space;
 
 use crate::build::{built, digest, locks_of};
 use crate::command::SlotDirs;
+use crate::left_behind::end_processes;
 use crate::slots::{LoadReader, make_scratch};
 use crate::{Task, surroundings};
 use checked::{check_expects, check_limits, check_metric, commits, sample_works};
@@ -59,9 +61,6 @@ struct MadeArm {
     /// What it starts, as it was when the plan was made.
     programs: Vec<KnownProgram>,
 }
-
-/// A file system with less room than this is full for whoever failed in it.
-const FULL_BYTES: u64 = 64 << 10;
 
 /// Where things lie.
 #[derive(Clone, Debug)]
@@ -136,8 +135,11 @@ impl PlanExperiment {
     /// those are is returned, in words.
     ///
     /// # Errors
-    /// What a build is to be cannot be read.
+    /// What a build is to be cannot be read, that of a killed runner does not end, or a signal ended
+    /// one: what is not built yet has not failed.
     pub fn build(&mut self, context: &Context) -> Result<Vec<String>, LabError> {
+        // The build of a runner that was killed would go on in the same place.
+        end_processes(&self.mark, &context.clock).map_err(LabError::Plan)?;
         let mut failed = Vec::new();
         for index in 0..self.file.arms.len() {
             let cell = &self.file.cells[0][index];
@@ -150,6 +152,10 @@ impl PlanExperiment {
                 Ok(built) => {
                     self.made[index].tree = Some(built.tree);
                     self.made[index].said = built.identity;
+                }
+                Err(why) if sys::caught_signal().is_some() => {
+                    let name = &self.file.arms[index].name;
+                    return Err(LabError::Plan(format!("{name}: {why}")));
                 }
                 Err(why) => {
                     let name = &self.file.arms[index].name;
@@ -268,35 +274,6 @@ impl PlanExperiment {
 
     pub(crate) fn mark(&self) -> &str {
         &self.mark
-    }
-
-    /// What is said where slots would leave less space than is to be kept free.
-    pub(crate) fn lacks_space(&self) -> Option<String> {
-        let keep_free = self.file.keep_free_bytes;
-        let mut above = self.scratch.ancestors();
-        let at = above.find(|at| at.is_dir())?;
-        let free = sys::free_bytes(at).ok().flatten()?;
-        (free < keep_free).then(|| {
-            format!(
-                "{} are free in {}, and keep-free is {}",
-                units::Bytes(free),
-                at.display(),
-                units::Bytes(keep_free)
-            )
-        })
-    }
-
-    /// What is said where nothing more could be written in a slot: its programs may have had no room
-    /// to say so themselves.
-    pub(crate) fn is_full(&self) -> Option<String> {
-        let free = sys::free_bytes(&self.scratch).ok().flatten()?;
-        (free < FULL_BYTES).then(|| {
-            format!(
-                "{} are free in {}",
-                units::Bytes(free),
-                self.scratch.display()
-            )
-        })
     }
 
     fn slot_dir(&self, turn: Turn) -> PathBuf {

@@ -449,3 +449,50 @@ fn the_example_of_a_workflow_finds_the_branch_of_a_pull_request_s_checkout() {
     let output = lab_with(at, cache.path(), &["plan", "p.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
+
+/// The processes that sleep for this long.
+fn sleepers(seconds: &str) -> Vec<String> {
+    let processes = Command::new("ps").args(["-eo", "pid,args"]).output();
+    let processes = text(&processes.expect("the test can do this").stdout);
+    let lines = processes
+        .lines()
+        .filter(|line| line.contains(&format!("sleep {seconds}")));
+    let pids = lines.filter_map(|line| line.split_whitespace().next());
+    pids.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_runner_that_ends_while_it_builds_has_begun_nothing_and_the_next_ends_what_it_left() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let seconds = format!("2{:08}", std::process::id());
+    let waits = format!(
+        "test -e {0}/go || exec sleep {seconds}; cp tool.sh built",
+        at.display()
+    );
+    let plan = REFS.replace("cp tool.sh built", &waits);
+    fs::write(at.join("p.toml"), plan).expect("the test can do this");
+    for (signal, code) in [("KILL", None), ("TERM", Some(143))] {
+        let mut runner = Command::new(FATHOM)
+            .args(["lab", "run", "p.toml"])
+            .current_dir(at)
+            .env("XDG_CACHE_HOME", cache.path())
+            .spawn()
+            .expect("the test can do this");
+        // Of the killed one there is a sleeper still: the next ends it before its own begins.
+        let before = sleepers(&seconds);
+        while sleepers(&seconds).iter().all(|pid| before.contains(pid)) {}
+        assert_eq!(sleepers(&seconds).len(), 1, "two builds in one place");
+        let kill = Command::new("kill")
+            .args(["-s", signal, &runner.id().to_string()])
+            .status();
+        assert!(kill.expect("the test can do this").success());
+        assert_eq!(runner.wait().expect("it is ours").code(), code);
+    }
+    assert_eq!(sleepers(&seconds), [""; 0]);
+    let left = ["p.jsonl", "p.plan.toml"].map(|name| at.join(name).exists());
+    assert_eq!(left, [true, false], "the killed one had locked its file");
+    fs::write(at.join("go"), "").expect("the test can do this");
+    let output = lab_with(at, cache.path(), &["run", "p.toml", "--resume"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+}
