@@ -78,6 +78,11 @@ pub trait BlockBackend: Send + Sync {
         false
     }
 
+    /// Why it has the size that it has and takes no other one.
+    fn keeps_size(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Gives the device another size.
     fn resize(&self, bytes: u64) -> DeviceResult;
 

@@ -303,6 +303,39 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_told_of_a_size_that_the_device_does_not_take() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("disk");
+        let geometry = Geometry {
+            block: 512,
+            read_only: false,
+        };
+        let refused = |backend: Box<dyn crate::BlockBackend>| {
+            let sizes = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let told = Arc::clone(&sizes);
+            let keeper = Box::new(move |bytes| {
+                told.lock().unwrap().push(bytes);
+                Ok(())
+            });
+            let device = ServedDevice::new(backend, geometry).with_size_keeper(keeper);
+            let why = obey(&device, "resize 4k discard", |_| Err("none".to_owned())).unwrap_err();
+            assert_eq!(device.size(), 1 << 20, "{why}");
+            let sizes = sizes.lock().unwrap().clone();
+            (why, sizes)
+        };
+        let journal = crate::CrashJournal::create(&dir.path().join("journal"), 1 << 20).unwrap();
+        let memory = Box::new(crate::MemoryBackend::new(1 << 20).unwrap());
+        let volatile = crate::VolatileBackend::new(memory, 1).with_journal(journal);
+        let (why, sizes) = refused(Box::new(volatile));
+        assert_eq!(why, "4 KiB: a device with a journal keeps its size");
+        assert_eq!(sizes, Vec::<u64>::new());
+        drop(FileBackend::open(&path, Some(1 << 20), false).unwrap());
+        // The system refuses to cut a file that is open to be read alone.
+        let (_, sizes) = refused(Box::new(FileBackend::open(&path, None, true).unwrap()));
+        assert_eq!(sizes, [4096, 1 << 20], "and then of the size that it has");
+    }
+
+    #[test]
     fn a_fault_that_would_do_nothing_is_refused_with_words() {
         let device = memory(1 << 20);
         for (told, why) in [

@@ -197,6 +197,9 @@ impl ServedDevice {
         if bytes == 0 || !bytes.is_multiple_of(u64::from(self.geometry.block)) {
             return Err(said(Errno::EINVAL));
         }
+        if let Some(why) = self.backend.keeps_size() {
+            return Err(format!("{}: {why}", Bytes(bytes)));
+        }
         let before = self.size();
         if bytes < before && loss == Loss::Refused && self.backend.is_kept() {
             return Err(format!(
@@ -212,7 +215,10 @@ impl ServedDevice {
         // Nobody is told of bytes that are not there.
         if bytes < before {
             keep(bytes)?;
-            return self.backend.resize(bytes).map_err(said);
+            return self.backend.resize(bytes).map_err(|error| {
+                let _else_it_is_as_small_as_was_asked = keep(before);
+                said(error)
+            });
         }
         self.backend.resize(bytes).map_err(said)?;
         keep(bytes).inspect_err(|_| {

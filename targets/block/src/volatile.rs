@@ -303,6 +303,13 @@ impl BlockBackend for VolatileBackend {
         self.backend.has_lost()
     }
 
+    fn keeps_size(&self) -> Option<&'static str> {
+        match held(&self.cache).journal {
+            Some(_) => Some("a device with a journal keeps its size"),
+            None => self.backend.keeps_size(),
+        }
+    }
+
     /// Not while something is unstable: what is undone must have its place. A journal is of one size.
     fn resize(&self, bytes: u64) -> DeviceResult {
         if held(&self.cache).journal.is_some() {

@@ -192,6 +192,11 @@ impl BlockBackend for FileBackend {
         self.flushes.has_lost()
     }
 
+    fn keeps_size(&self) -> Option<&'static str> {
+        self.is_device
+            .then_some("a block device has the size that it has")
+    }
+
     fn resize(&self, bytes: u64) -> DeviceResult {
         if self.is_device {
             return Err(Errno::EOPNOTSUPP);
