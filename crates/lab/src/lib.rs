@@ -35,7 +35,7 @@ pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, rehearse, run, trial};
 pub use error::{KeepError, LabError};
 pub use knee::KneeSearch;
 pub use limit::{LimitFound, LimitSearch, find_limit};
-pub use order::{first_pass, has_look, slots_per_pass, usual_lead_in_ns};
+pub use order::{first_pass, has_look, may_look, slots_per_pass, usual_lead_in_ns};
 pub use plan_file::{
     BuildSpec, Builtins, CommandSpec, FileArm, FileRow, Limits, Passes, PlanCell, PlanFile,
     PlanFileError, ReadyWhen, RepeatFor, Reset, ServerSpec, StatedValue, Surroundings, ValueSource,

@@ -60,8 +60,10 @@ pub(crate) fn block(plan: &PlanFacts, pass: u32, row: usize, attempt: u32) -> Ve
         .collect()
 }
 
-/// Whether the numbers may be looked at after so many passes.
-pub(crate) fn may_look(plan: &PlanFacts, passes: u32) -> bool {
+/// Whether the numbers may be looked at after so many passes, to end with what they say: those of a
+/// fixed length are seen at its end alone.
+#[must_use]
+pub fn may_look(plan: &PlanFacts, passes: u32) -> bool {
     match plan.stopping {
         Stopping::Fixed => false,
         Stopping::Open => LOOKS.contains(&passes),

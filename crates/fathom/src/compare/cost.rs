@@ -2,7 +2,7 @@
 
 use conduct::{Experiment, PlanExperiment, Row, Task};
 use record::{PlanFacts, Role, Stopping};
-use stats::{FEWEST_BLOCKS, mde};
+use stats::{FEWEST_BLOCKS, Spending, mde};
 use units::Nanos;
 
 /// The chance of any false difference.
@@ -101,22 +101,43 @@ pub(crate) fn effect_seen(plan: &PlanFacts, sigma: f64, passes: u32) -> String {
     format!("{:.1} %", -100.0 * (-effect).exp_m1())
 }
 
-/// Why no verdict can come of a plan, however its slots turn out.
-pub(crate) fn sees_nothing(plan: &PlanFacts) -> Option<String> {
-    let blocks = plan.most_passes as usize * plan.rows.len();
+/// Whether so many blocks could decide about anything: the least p of n pairs is 2^(1 - n), and the
+/// first of several comparisons has its part of what may be spent by then.
+fn can_decide(plan: &PlanFacts, blocks: u32) -> bool {
     let candidates = plan.arms.iter();
     let candidates = candidates.filter(|arm| arm.role == Role::Candidate).count();
-    // The least p of n pairs is 2^(1 - n), and the first of several comparisons has its part of 5 %.
-    let share = ALPHA / candidates.max(1) as f64;
-    let decides = |n: &usize| 0.5_f64.powi(i32::try_from(*n - 1).unwrap_or(i32::MAX)) <= share;
-    let fewest = (FEWEST_BLOCKS..).find(decides).unwrap_or(FEWEST_BLOCKS);
-    if blocks < fewest {
-        return Some(format!(
-            "a verdict takes {fewest} blocks, of which the plan has {blocks}"
-        ));
+    let spent = match plan.stopping {
+        Stopping::Fixed => ALPHA,
+        Stopping::Open | Stopping::EachPass => Spending::Open.spent(ALPHA, blocks),
+    };
+    let least = 0.5_f64.powf(f64::from(blocks) - 1.0);
+    blocks as usize >= FEWEST_BLOCKS && least <= spent / candidates.max(1) as f64
+}
+
+/// The first pass after which a look could decide.
+fn first_that_decides(plan: &PlanFacts) -> Option<u32> {
+    let rows = u32::try_from(plan.rows.len()).unwrap_or(u32::MAX);
+    let may = |passes: &u32| {
+        let is_look = match plan.stopping {
+            Stopping::Fixed => lab::has_look(plan, *passes),
+            Stopping::Open | Stopping::EachPass => lab::may_look(plan, *passes),
+        };
+        is_look && can_decide(plan, passes.saturating_mul(rows))
+    };
+    (plan.least_passes..=plan.most_passes).find(may)
+}
+
+/// Why no verdict can come of a plan, however its slots turn out.
+pub(crate) fn sees_nothing(plan: &PlanFacts) -> Option<String> {
+    if first_that_decides(plan).is_some() {
+        return None;
     }
-    (!lab::has_look(plan, plan.most_passes)).then(|| {
-        "its last block comes before the first look; give it more of them, or a fixed number".into()
+    let blocks = u64::from(plan.most_passes) * plan.rows.len() as u64;
+    let fewest = (1..).find(|blocks| can_decide(plan, *blocks)).unwrap_or(0);
+    Some(if blocks < u64::from(fewest) {
+        format!("a verdict takes {fewest} blocks, of which the plan has {blocks}")
+    } else {
+        "its last block comes before the first look that could decide; give it more of them, or a fixed number".into()
     })
 }
 
@@ -126,9 +147,7 @@ pub(crate) fn seen(plan: &PlanFacts) -> String {
     if let Some(why) = sees_nothing(plan) {
         return format!("nothing: {why}");
     }
-    // Before its first look it shows nothing.
-    let first = (plan.least_passes..most).find(|passes| lab::has_look(plan, *passes));
-    let least = first.unwrap_or(most);
+    let least = first_that_decides(plan).unwrap_or(most);
     let seen = |cv: f64, passes: u32| effect_seen(plan, (cv * cv).ln_1p().sqrt(), passes);
     let at = |cv: f64| {
         if least == most {
@@ -192,10 +211,24 @@ mod tests {
             seen(&two),
             "nothing: a verdict takes 7 blocks, of which the plan has 6"
         );
-        let before = of(Stopping::Open, [1, 7]);
-        assert!(
-            before.starts_with("nothing: its last block comes before"),
-            "{before}"
+        two.stopping = Stopping::Open;
+        for (most, expected) in [
+            (
+                8,
+                "nothing: a verdict takes 9 blocks, of which the plan has 8",
+            ),
+            (
+                9,
+                "nothing: its last block comes before the first look that",
+            ),
+            (10, "where runs vary by 5 %, that shows a loss of about"),
+        ] {
+            (two.least_passes, two.most_passes) = (1, most);
+            assert!(seen(&two).starts_with(expected), "{}", seen(&two));
+        }
+        assert_eq!(
+            of(Stopping::Open, [1, 7]),
+            "nothing: a verdict takes 8 blocks, of which the plan has 7"
         );
         let enough = of(Stopping::Fixed, [6, 6]);
         assert!(enough.contains("shows a loss of about 9.6 %"), "{enough}");

@@ -245,7 +245,7 @@ mod tests {
     fn a_step_reads_back_as_it_was_said_and_nothing_else_is_one() {
         let mut workload = Workload {
             targets: vec!["/d/a b".into()],
-            shift: 2,
+            shift: Some(workload::Shift::By(2)),
             ..Workload::default()
         };
         for (key, text) in [
