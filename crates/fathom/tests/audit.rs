@@ -260,7 +260,7 @@ fn an_unknown_rule_is_refused_with_those_that_are_alike() {
     let output = fathom(&["explain", "cache-served"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        complaints(&output).contains("did you mean served_from_cache?"),
+        complaints(&output).contains("did you mean served_from_cache, own_cache?"),
         "{}",
         complaints(&output)
     );

@@ -119,7 +119,7 @@ pub(super) struct WorkEnd {
 
 impl RankGroup<'_> {
     fn run(&mut self) -> Result<i32> {
-        let works = self.asked.works.clone();
+        let mut works = self.asked.works.clone();
         let targets: Vec<PathBuf> = works.iter().flat_map(GroupWork::files).collect();
         let plans: Vec<String> = works.iter().map(GroupWork::plan).collect();
         let fault = self.begin(&targets).err().map(|error| fault_by(&error));
@@ -159,7 +159,6 @@ impl RankGroup<'_> {
         }
         let (mut records, mut unsaved) = (Vec::new(), None);
         let mut code = 0;
-        let mut works = works;
         let apart = agreed
             .apart
             .filter(|_| agreed.reach == Some(TargetReach::Shared));
