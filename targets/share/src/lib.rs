@@ -37,6 +37,7 @@ mod times;
 mod token;
 mod uploads;
 mod views;
+mod visitor;
 
 pub use content::Settled;
 pub use error::{ShareError, ShareResult};

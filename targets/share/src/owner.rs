@@ -3,10 +3,11 @@
 use crate::answer::{Denial, ShareReply, json, nothing, with};
 use crate::index::NewGuestLink;
 use crate::login::{LoginOutcome, SESSION};
-use crate::site::{COOKIE, ShareSite, Visitor, wait};
+use crate::site::{COOKIE, ShareSite, wait};
 use crate::store::ShareStore;
 use crate::times::{DAY, parse_end, parse_span};
 use crate::token;
+use crate::visitor::Visitor;
 use http::{StatusCode, header};
 use serde::Deserialize;
 use std::sync::Arc;

@@ -27,7 +27,8 @@ fn people_log_in_put_files_up_edit_them_and_give_links_to_guests() {
         println!("{NO_BROWSER}");
         return;
     };
-    let (_dir, server, owner) = served(&[]);
+    // A browser tells of progress twenty times a second: the large file must not come in less.
+    let (_dir, server, owner) = served(&["--misbehave", "put.bandwidth=50MB/s"]);
     let base = format!("http://{}", server.address);
     log_in(&mut browser, &base);
     upload(&mut browser, home.path());
