@@ -372,26 +372,6 @@ fn an_upload_is_edited_replaced_listed_and_its_downloads_count_once() {
 }
 
 #[test]
-fn an_upload_whose_time_ends_while_other_bytes_come_is_not_replaced() {
-    for layout in LAYOUTS {
-        let (_dir, _server, owner) = served(&["--layout", layout]);
-        let id = owner.upload("f", b"one").id();
-        let soon = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
-        let soon = humantime::format_rfc3339_millis(soon);
-        let body = form("f", b"two");
-        let length = body.len().to_string();
-        let path = format!("/api/entry/{id}");
-        let mut slow = owner.begin("POST", &path, &[FORM, ("content-length", &length)]);
-        slow.write_all(&body[..body.len() - 1]).unwrap();
-        let end = format!(r#"{{"expiration":"{soon}"}}"#);
-        assert_eq!(owner.json("PUT", &path, &end).status, 200);
-        while owner.call("GET", &format!("/-{id}")).status == 200 {}
-        slow.write_all(&body[body.len() - 1..]).unwrap();
-        assert_eq!(read(slow, "POST").status, 404, "{layout}");
-    }
-}
-
-#[test]
 fn health_says_where_nothing_can_be_kept_until_something_can() {
     let (dir, _server, owner) = served(&[]);
     let health = || owner.call("GET", "/fathom/health");

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod backup;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod damaged;

@@ -78,20 +78,3 @@ async fn pages_that_are_lost_in_the_middle_break_their_upload_there_and_no_other
         }
     }
 }
-
-#[test]
-fn a_store_that_could_not_be_written_is_ill_until_a_probe_can_and_that_leaves_nothing() {
-    for layout in [ShareLayout::FilePerShare, ShareLayout::OneDatabase] {
-        let dir = tempfile::tempdir().unwrap();
-        let store = attached(dir.path(), layout);
-        assert_eq!(store.check().unwrap(), Ok(()));
-        store.note_change(true);
-        assert!(store.check().unwrap().is_err());
-        store.recover();
-        assert_eq!(store.check().unwrap(), Ok(()), "{layout:?}");
-        drop(store);
-        let path = dir.path().join("x.db");
-        let again = ShareStore::attach_with(&path, options(layout), Arc::new(Unobstructed));
-        assert_eq!(again.unwrap().1.removed, 0, "{layout:?}");
-    }
-}

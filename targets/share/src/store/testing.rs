@@ -48,7 +48,10 @@ pub(super) fn open(
 }
 
 /// Writes a body, in the chunks that the store wants.
-fn written(store: &ShareStore, bytes: &[u8]) -> ShareResult<Box<dyn crate::content::Draft>> {
+pub(super) fn written(
+    store: &ShareStore,
+    bytes: &[u8],
+) -> ShareResult<Box<dyn crate::content::Draft>> {
     let mut draft = store.begin()?;
     let chunk = usize::try_from(draft.place().chunk).unwrap();
     if bytes.is_empty() {
