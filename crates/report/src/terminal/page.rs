@@ -173,6 +173,7 @@ impl Page {
             };
             rows.iter().map(cells).collect()
         };
+        let mut gone = Vec::new();
         while total(&of(&kept)) > self.width && kept.len() > 2 {
             let Some(least) = kept
                 .iter()
@@ -183,6 +184,16 @@ impl Page {
             };
             let least = *least;
             kept.retain(|column| *column != least);
+            gone.push(least);
+        }
+        // What is narrow may have room where something wide had none.
+        for column in gone.into_iter().rev() {
+            let at = kept.partition_point(|other| *other < column);
+            let mut with = kept.clone();
+            with.insert(at, column);
+            if total(&of(&with)) <= self.width {
+                kept = with;
+            }
         }
         let mut rows = of(&kept);
         let over = total(&rows).saturating_sub(self.width);
@@ -319,6 +330,18 @@ mod tests {
         );
         assert!(narrow.ends_with("\n  no room here for: note\n"), "{narrow}");
         assert!(text(36, &[]).ends_with("\n  no room here for: p99\n"));
+        // What is narrow and matters least is there where it fits beside the rest.
+        let beside: Vec<Vec<String>> = ["row mean interval n", "run 5 [1234567,12345678] 6"]
+            .map(line)
+            .into();
+        let mut page = Page::of_width(20);
+        page.fitting_table(&beside, &[9, 8, 5, 1]);
+        let page = page.finish();
+        assert!(page.starts_with("row  mean  n\n"), "{page}");
+        assert!(
+            page.ends_with("no room here for:\n    interval\n"),
+            "{page}"
+        );
         assert!(
             text(20, &[9, 5, 1, 7])
                 .lines()
