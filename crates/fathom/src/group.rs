@@ -16,6 +16,7 @@ mod rows;
 mod search;
 mod together;
 mod view;
+mod watched;
 mod work;
 
 use crate::exit::Usage;
@@ -266,7 +267,14 @@ fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
 /// Where no rank is further on, there is nothing that belongs to it.
 pub(crate) fn check_shift(stages: &[Stage], place: Option<&RankPlace>) -> Result<()> {
     let mut phases = stages.iter().flat_map(|stage| &stage.0);
-    if place.is_none() && phases.any(|phase| phase.workload.shift.is_some_and(|shift| shift != Shift::By(0))) {
+    if place.is_none()
+        && phases.any(|phase| {
+            phase
+                .workload
+                .shift
+                .is_some_and(|shift| shift != Shift::By(0))
+        })
+    {
         return Err(Usage("--shift says how many ranks further on lies what a rank uses, and this is one process; start it by --hosts or under mpirun, or drop it".into()).into());
     }
     Ok(())

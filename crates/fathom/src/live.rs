@@ -16,7 +16,7 @@ use board::Board;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{Event, Watch};
 use lab::Kept;
-use record::{PlanFacts, Record};
+use record::{Interval, PlanFacts, Record};
 use report::LiveState;
 use screen::ProgressScreen;
 use server::Shows;
@@ -26,6 +26,7 @@ use units::Nanos;
 
 pub(crate) use address::check_address;
 pub(crate) use board::MakeStudy;
+pub(crate) use report::RankNow;
 pub(crate) use view::{ExperimentView, LiveView, ProfileView, WorkView, page_title};
 
 /// What is told to all who watch; its clones tell the same.
@@ -169,13 +170,13 @@ impl Live {
             Kept::Record(record) => record,
             Kept::Plan(line) => return told.plan(&line.plan),
         };
+        let uncounted = told.view.as_ref().and_then(|view| view.uncounted(record));
         told.count(record);
-        let is_counted = matches!(told.view, Some(LiveView::Work(_)));
         let Some(board) = told.board.clone() else {
             return;
         };
-        if !is_counted {
-            board.count(&record.operations);
+        if let Some(done) = &uncounted {
+            board.count(done);
         }
         told.fresh.push(record.clone());
     }
@@ -184,6 +185,27 @@ impl Live {
     pub(crate) fn looked(&self, found: &ArmsComparison) {
         if let Some(LiveView::Experiment(view)) = &mut self.told().view {
             view.looked(found);
+        }
+    }
+
+    /// What all ranks of a work have done since the last time, and what each of them did last.
+    pub(crate) fn ranks(&self, all: &Interval, each: Vec<RankNow>) {
+        let mut told = self.told();
+        let Some(LiveView::Work(work)) = &mut told.view else {
+            return;
+        };
+        work.add_ranks(all, each);
+        let now = work.now();
+        let Showing {
+            screen,
+            board,
+            view,
+            ..
+        } = &mut *told;
+        screen.show(&now, view.as_ref());
+        if let Some(board) = board {
+            board.count(&all.operations);
+            board.interval(now, || view.as_ref().and_then(LiveView::record));
         }
     }
 
@@ -251,8 +273,7 @@ impl Watch for Live {
             }
             Event::Interval { interval, .. } => {
                 board.count(&interval.operations);
-                let partial = || view.as_ref().and_then(LiveView::record);
-                board.interval(now, partial);
+                board.interval(now, || view.as_ref().and_then(LiveView::record));
             }
             Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Rehearsed { .. } => {
                 board.interval(now, || None);

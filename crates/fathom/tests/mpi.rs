@@ -16,6 +16,8 @@ use ground::{nobody_is_left, place, ranks_in, record, said, signal, wait_for};
 use record::{Record, Status, read_records};
 use server::{Act, Server};
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -536,6 +538,53 @@ fn a_load_of_four_ranks_is_one_record_whose_rate_and_objects_are_shared_out() {
         assert_eq!(code, Some(2), "{name}: {said}");
         assert!(said.contains("4 ranks share 3 objects"), "{name}: {said}");
         nobody_is_left(dir.path(), name);
+    }
+}
+
+/// What has been done, as the root's metrics say, as soon as that is more than `least`.
+fn counted_beyond(least: u64, port: u16) -> u64 {
+    wait_for("metrics of more than one rank's share", || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        let counts = text.lines().filter_map(|line| {
+            let line = line.strip_prefix("fathom_operations_total{")?;
+            line.rsplit_once(' ')?.1.parse::<u64>().ok()
+        });
+        Some(counts.sum()).filter(|sum| *sum > least)
+    })
+}
+
+/// A rank's own share of the whole run is `own_share`: more than that only the ranks together do.
+#[test]
+fn whoever_watches_the_root_sees_what_all_ranks_do() {
+    for launcher in launchers() {
+        let name = launcher.name;
+        let server = Server::start(|_| Act::Answer);
+        let target = server.s3("bench");
+        let load = format!("load get --target {target} --users 4 --seeds 8");
+        for what in ["run x --file-size 4M --random", &load] {
+            let dir = place();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            drop(listener);
+            let words = format!(
+                "{what} --rate{} 400 --duration 6s --max-skew 60s --live-interval 200ms --prometheus --prometheus-port {port} --records r.jsonl",
+                if what == load { "" } else { "-iops" }
+            );
+            let mut line = launcher.line("4", dir.path(), &words);
+            let output = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = output.spawn().unwrap();
+            let own_share = 600;
+            let seen = counted_beyond(own_share, port);
+            let output = child.wait_with_output().unwrap();
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(0), "{name}: {said}");
+            let count = record(dir.path(), name).operations.count();
+            assert!(seen <= count, "{name}: {seen} seen, {count} done");
+            nobody_is_left(dir.path(), name);
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub use html::{
     PageSource, WrittenPage, check_page, html, live_file, live_now, live_study, page,
 };
 pub use json::{histograms_json, json};
-pub use live::{ExperimentNow, LiveState, Looked, NowTable, ProfileNow, WorkNow};
+pub use live::{ExperimentNow, LiveState, Looked, NowTable, ProfileNow, RankNow, WorkNow};
 pub use picture::{card_png, card_svg, is_card};
 pub use profile::{ProfileAccount, ProfileEnd, profile_text};
 pub use prometheus::prometheus;

@@ -10,7 +10,7 @@ mod work;
 
 pub use experiment::{ExperimentNow, Looked};
 pub use profile::ProfileNow;
-pub use work::WorkNow;
+pub use work::{RankNow, WorkNow};
 
 use crate::document::{Block, Breadth, CellValue, Column, Label, Plot, Section, Table, TableLine};
 use crate::terminal::Page;

@@ -339,7 +339,7 @@ impl RankGroup<'_> {
             }),
             ..context
         };
-        let part = work.measure(&context, live);
+        let part = work.measure(&context, live, self.connection);
         let part = part.map(|record| self.clocked(record));
         drop(context);
         let _it_has_told_what_there_was = teller.join();

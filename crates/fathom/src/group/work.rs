@@ -1,5 +1,7 @@
 //! What the ranks of a group do together: a stage of a run, or a load.
 
+use super::connection::RankLink;
+use super::watched::{LoadSoFar, RankWatch};
 use crate::live::{Live, LiveView, WorkView, page_title};
 use anyhow::Result;
 use conduct::{LoadTask, unstarted_load};
@@ -9,6 +11,7 @@ use record::{Difference, Record};
 use run::{RunError, execute_stage, files_of, unstarted};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
 
 /// One of the works that a command has one after another.
@@ -138,12 +141,17 @@ impl GroupWork {
 
     /// A rank's part, done. Where nothing was measured, its record says why, and where it was refused
     /// there is none.
-    pub(super) fn measure(&self, context: &Context, live: &Live) -> Result<Record, PeerFault> {
-        let mut live = live.clone();
+    pub(super) fn measure(
+        &self,
+        context: &Context,
+        live: &Live,
+        connection: &Arc<RankLink>,
+    ) -> Result<Record, PeerFault> {
+        let mut watch = RankWatch::new(live, connection, self.so_far(context));
         match self {
             Self::Stage(stage) => {
                 let measured = check_files(&stage.0, context)
-                    .and_then(|()| execute_stage(stage, context, &mut live));
+                    .and_then(|()| execute_stage(stage, context, &mut watch));
                 match (measured, stage.0.first()) {
                     (Ok(mut records), _) => records.pop().ok_or_else(|| PeerFault {
                         text: "nothing came of it".into(),
@@ -160,7 +168,7 @@ impl GroupWork {
                     }),
                 }
             }
-            Self::Load(task) => match object::execute(&task.plan, context, &mut live) {
+            Self::Load(task) => match object::execute(&task.plan, context, &mut watch) {
                 Ok(record) => Ok(Record {
                     asked: task.asked.clone(),
                     ..record
@@ -174,6 +182,15 @@ impl GroupWork {
                 Err(error) => Ok(unstarted_load(task, &error, context)),
             },
         }
+    }
+}
+
+impl GroupWork {
+    /// What a load tells the root while it goes on; a run says so by its snapshots.
+    fn so_far(&self, context: &Context) -> Option<LoadSoFar> {
+        let Self::Load(task) = self else { return None };
+        let rule = context.snapshots.as_ref()?;
+        Some(LoadSoFar::new(task.plan.warmup_ns, rule.to.clone()))
     }
 }
 

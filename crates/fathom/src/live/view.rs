@@ -3,8 +3,8 @@
 use analyze::{ArmsComparison, LevelsSoFar, Standing, TriedRows};
 use host::{Context, Event};
 use object::{Arrivals, LoadPlan};
-use record::{Interval, PlanFacts, Quantity, Record, SlotPlace};
-use report::{ExperimentNow, LiveState, Looked, ProfileNow, WorkNow};
+use record::{Interval, Measurements, PlanFacts, Quantity, Record, SlotPlace};
+use report::{ExperimentNow, LiveState, Looked, ProfileNow, RankNow, WorkNow};
 use std::cell::Cell;
 use units::{ByteRate, Bytes};
 use workload::{Phase, Stage};
@@ -47,6 +47,9 @@ pub(crate) struct WorkView {
     record: Record,
     last: Vec<(usize, Interval)>,
     series: Vec<Interval>,
+    /// Where ranks do it together, what each of them did last, and what all have told.
+    ranks: Vec<RankNow>,
+    told: Measurements,
 }
 
 /// [`SlotPlace`] with names of its own.
@@ -137,6 +140,8 @@ impl LiveView {
             Self::Work(view) => {
                 view.series.clear();
                 view.last.clear();
+                view.ranks.clear();
+                view.told = Measurements::default();
             }
         }
     }
@@ -189,6 +194,15 @@ impl LiveView {
             }
             // Its result is the text that it ends with.
             Self::Profile(_) | Self::Work(_) => None,
+        }
+    }
+
+    /// What of a record has not been counted while it was measured.
+    pub(super) fn uncounted(&self, record: &Record) -> Option<Measurements> {
+        match self {
+            Self::Work(view) if view.ranks.is_empty() => None,
+            Self::Work(view) => Some(record.operations.since(&view.told)),
+            Self::Experiment(_) | Self::Profile(_) => Some(record.operations.clone()),
         }
     }
 
@@ -279,6 +293,8 @@ impl WorkView {
             record: context.record("run", names.first().unwrap_or(&"run"), None),
             last: Vec::new(),
             series: Vec::new(),
+            ranks: Vec::new(),
+            told: Measurements::default(),
         }
     }
 
@@ -297,6 +313,8 @@ impl WorkView {
             name,
             last: Vec::new(),
             series: Vec::new(),
+            ranks: Vec::new(),
+            told: Measurements::default(),
         }
     }
 
@@ -311,10 +329,18 @@ impl WorkView {
         }
     }
 
-    fn now(&self) -> LiveState {
+    /// What all ranks have done since the last time, and what each of them did last.
+    pub(super) fn add_ranks(&mut self, all: &Interval, each: Vec<RankNow>) {
+        self.told.merge(&all.operations);
+        self.ranks = each;
+        self.add(0, all);
+    }
+
+    pub(super) fn now(&self) -> LiveState {
         let now = WorkNow {
             name: &self.name,
             last: &self.last,
+            ranks: &self.ranks,
             planned_ns: self.planned_ns,
             warmup_ns: self.warmup_ns,
         };

@@ -1,9 +1,20 @@
 //! One or several works that run together.
 
 use super::{LiveState, NowTable, about};
-use record::{Interval, Operations};
+use record::{Interval, Measurements, Operations};
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 use units::{ByteRate, Nanos, Rate};
+
+/// A rank among others that do one work.
+#[derive(Clone, Debug)]
+pub struct RankNow {
+    pub name: String,
+    /// What was new in its last word.
+    pub last: Interval,
+}
+
+/// A rank that does less than this share of the median rank is marked, as the rule `straggler` does.
+const SLOW: f64 = 0.8;
 
 /// What is known of works while they run.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +22,8 @@ pub struct WorkNow<'a> {
     pub name: &'a str,
     /// Of each work, by its number, what it did last.
     pub last: &'a [(usize, Interval)],
+    /// Where ranks do it together, what each of them did last; `last` is then of all of them.
+    pub ranks: &'a [RankNow],
     /// From the beginning of the warm-up to the planned end; `None` where that is no matter of time.
     pub planned_ns: Option<u64>,
     /// Of the planned time, that before the measured one.
@@ -44,6 +57,9 @@ impl WorkNow<'_> {
     }
 
     fn table(&self) -> NowTable {
+        if !self.ranks.is_empty() {
+            return ranks_table(self.ranks);
+        }
         let several = self.last.len() > 1;
         let head = |text: &str, priority| (text.to_owned(), priority);
         let mut heads = vec![
@@ -82,6 +98,61 @@ impl WorkNow<'_> {
     }
 }
 
+/// All ranks together, then each beside the median, the slowest first.
+fn ranks_table(ranks: &[RankNow]) -> NowTable {
+    let heads = [
+        ("Rank", 9),
+        ("Operation", 5),
+        ("Rate", 8),
+        ("Of median", 7),
+        ("Bandwidth", 6),
+        ("p99", 4),
+        ("Errors", 3),
+    ];
+    let mut all = Measurements::default();
+    ranks.iter().for_each(|of| all.merge(&of.last.operations));
+    let spans = ranks.iter().map(|of| of.last.end_ns - of.last.start_ns);
+    let mean_ns = spans.sum::<u64>() / ranks.len() as u64;
+    let named = |name: &str, of_median: String, mut cells: Vec<String>| {
+        cells.insert(2, of_median);
+        cells.insert(0, name.to_owned());
+        cells
+    };
+    let kinds = all.kinds();
+    let together = kinds.map(|(kind, of)| named("all", String::new(), line(kind, of, mean_ns)));
+    let mut lines: Vec<Vec<String>> = together.collect();
+    let rate = |of: &RankNow| {
+        let ns = of.last.end_ns - of.last.start_ns;
+        u64_to_f64(of.last.operations.count()) / u64_to_f64(ns.max(1))
+    };
+    let mut sorted: Vec<(f64, &RankNow)> = ranks.iter().map(|of| (rate(of), of)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let median = sorted.get(sorted.len() / 2).map_or(0.0, |of| of.0);
+    for (rate, of) in sorted {
+        let share = rate / median;
+        let mut of_median = format!("{:.0} %", share * 100.0);
+        if share < SLOW {
+            of_median.push_str(" SLOW");
+        }
+        if !share.is_finite() {
+            of_median = String::new();
+        }
+        let operations = of.last.operations.together();
+        let kind = match of.last.operations.kinds().collect::<Vec<_>>().as_slice() {
+            [(kind, _)] => (*kind).to_owned(),
+            [] => "none ended".to_owned(),
+            _ => "all kinds".to_owned(),
+        };
+        let ns = of.last.end_ns - of.last.start_ns;
+        lines.push(named(&of.name, of_median, line(&kind, &operations, ns)));
+    }
+    NowTable {
+        heads: heads.map(|(head, of)| (head.to_owned(), of)).into(),
+        lines,
+        current: None,
+    }
+}
+
 fn line(kind: &str, of: &Operations, ns: u64) -> Vec<String> {
     let seconds = u64_to_f64(ns.max(1)) / 1e9;
     let p99 = of.latency.quantile(0.99).map_or_else(
@@ -109,7 +180,6 @@ fn time(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Measurements;
 
     fn interval(count: u64) -> Interval {
         let mut operations = Measurements::default();
@@ -134,6 +204,7 @@ mod tests {
         let now = WorkNow {
             name: "oltp",
             last,
+            ranks: &[],
             planned_ns,
             warmup_ns: 0,
         };
@@ -152,6 +223,34 @@ mod tests {
         Job           Operation   Rate   Bandwidth   p99  Errors
         1    no operation ended
         2                  read  10 /s  40.0 KiB/s  2 ms       0
+        "#);
+    }
+
+    #[test]
+    fn of_ranks_the_sum_stands_first_and_then_each_beside_the_median() {
+        let rank = |name: &str, count| RankNow {
+            name: name.into(),
+            last: interval(count),
+        };
+        let ranks = [
+            rank("a (rank 0)", 100),
+            rank("b (rank 1)", 104),
+            rank("c (rank 2)", 40),
+        ];
+        let now = WorkNow {
+            name: "oltp",
+            last: &[(0, interval(244))],
+            ranks: &ranks,
+            planned_ns: None,
+            warmup_ns: 0,
+        };
+        insta::assert_snapshot!(now.now().text(80, 24), @r#"
+        oltp: 4.0 s so far
+        Rank        Operation    Rate  Of median  Bandwidth   p99  Errors
+        all              read  244 /s             976 KiB/s  2 ms       0
+        c (rank 2)       read   40 /s  40 % SLOW  160 KiB/s  2 ms       0
+        a (rank 0)       read  100 /s      100 %  400 KiB/s  2 ms       0
+        b (rank 1)       read  104 /s      104 %  416 KiB/s  2 ms       0
         "#);
     }
 }
