@@ -164,6 +164,15 @@ impl Ramp {
     }
 }
 
+impl Ramp {
+    /// What draws the arrivals of one of several workers. Other rates draw others: of one stream
+    /// for all steps of a search, each step would have too few, or too many.
+    pub(crate) fn random(&self, seed: u64, stream: u64) -> Random {
+        const ARRIVALS: u64 = 0xa221_7a15;
+        Random::of(&[seed, ARRIVALS, self.start.to_bits(), stream])
+    }
+}
+
 /// How arrivals of an open loop are spaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spacing {
@@ -361,6 +370,19 @@ mod tests {
         let due = all(&ramp, Spacing::Constant, 2);
         assert_eq!(due.len(), 2000);
         assert_eq!(due.iter().filter(|at| **at < 5 * S).count(), 250);
+    }
+
+    #[test]
+    fn the_steps_of_a_search_do_not_all_have_too_few_arrivals() {
+        let has_fewer = |rate: u32| {
+            let ramp = Ramp::constant(f64::from(rate), S);
+            let random = ramp.random(1, 0);
+            let mut schedule = Schedule::new(&ramp, Spacing::Poisson, (0, 1), 0.0, random);
+            let due = std::iter::from_fn(|| schedule.next()).count();
+            due < rate as usize
+        };
+        let few = (20..60).filter(|rate| has_fewer(*rate)).count();
+        assert!((8..=32).contains(&few), "{few} of 40");
     }
 
     #[test]

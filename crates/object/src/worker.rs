@@ -227,7 +227,7 @@ impl Running {
             tasks.push(tokio::task::spawn_local(Rc::clone(self).user(user)));
         }
         if let Arrivals::Open { rate, spacing, .. } = &shared.scenario.arrivals {
-            let random = Random::stream(shared.seed ^ 0xa221_7a15, shared.share.stream(index));
+            let random = rate.random(shared.seed, shared.share.stream(index));
             let later = shared.share.later();
             let place = (index, shared.threads);
             let schedule = Schedule::new(rate, *spacing, place, later, random);
