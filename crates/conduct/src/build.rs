@@ -88,10 +88,18 @@ pub(crate) fn built(
             let prints = home.join("identity");
             run(spec, words, &tree, &prints, mark, context)
                 .map_err(|why| format!("identity {why}"))?;
-            Some(tail(&prints))
+            Some(without_place(&tail(&prints), &tree))
         }
     };
     Ok(Built { tree, identity })
+}
+
+/// What a build says of itself without where it lies: that holds the commit, so that a tool which
+/// names the directory (`cargo tree` does) would differ between any two refs.
+fn without_place(said: &str, tree: &Path) -> String {
+    let resolved = tree.canonicalize().unwrap_or_else(|_| tree.to_owned());
+    let said = said.replace(&*tree.to_string_lossy(), "{tree}");
+    said.replace(&*resolved.to_string_lossy(), "{tree}")
 }
 
 /// Time between two looks whether another runner has built the same.

@@ -2,6 +2,8 @@
 
 #[path = "lab/builds.rs"]
 mod builds;
+#[path = "lab/committed.rs"]
+mod committed;
 #[path = "lab/exchanged.rs"]
 mod exchanged;
 #[path = "lab/failures.rs"]
@@ -12,6 +14,7 @@ mod keys;
 mod refused;
 #[path = "lab/servers.rs"]
 mod servers;
+mod support;
 #[path = "lab/tables.rs"]
 mod tables;
 #[path = "lab/walked.rs"]

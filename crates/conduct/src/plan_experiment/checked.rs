@@ -81,8 +81,8 @@ pub(super) fn check_limits(file: &PlanFile, mark: &str) -> Result<Option<String>
             if limits::is_none(&spec.limits) || tried.contains(&spec.limits) {
                 continue;
             }
-            let version =
-                limits::tried(&spec.limits, &format!("fathom-{mark}-plan"), &clock).map_err(told)?;
+            let version = limits::tried(&spec.limits, &format!("fathom-{mark}-plan"), &clock)
+                .map_err(told)?;
             let set = limits::controllers(&spec.limits).join(", ");
             by.insert(format!("{set} by {}", version.text()));
             tried.push(spec.limits);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn git(dir: &Path, words: &[&str]) {
+pub(super) fn git(dir: &Path, words: &[&str]) {
     let identity = [
         "-c",
         "user.name=t",
@@ -359,8 +359,8 @@ fn a_build_runs_in_its_directory_with_its_variables() {
     let told = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(
-        told.contains("/tree/.git"),
-        "its identity says where: {told}"
+        told.contains("identity {tree}/.git"),
+        "its identity says where, as seen from the tree: {told}"
     );
 }
 
