@@ -4,19 +4,19 @@
 //! reader's browser: who asks under a name that is not this machine's is refused.
 
 use super::board::{Board, News};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// So many are answered at once.
 const MOST: usize = 32;
-/// So many more are told that there are too many.
-const MOST_TOLD: usize = 128;
+/// So many who were told that there are too many are kept until they have read it.
+const MOST_LEAVING: usize = 256;
 const LONGEST_HEAD: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
-const PATIENCE_FOR_MORE: Duration = Duration::from_secs(1);
 
 /// What a listener shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,22 +58,24 @@ pub(super) fn listen(
     std::thread::Builder::new()
         .name("listener".into())
         .spawn(move || {
+            let mut leaving = VecDeque::new();
             for stream in listener.incoming().flatten() {
-                let door = Arc::clone(&door);
-                let answer = move || {
-                    let open = door.open.fetch_add(1, Ordering::Relaxed);
-                    let _a_client_that_leaves_costs_nothing = if open < MOST {
-                        door.answer(&stream)
-                    } else if open < MOST_TOLD {
-                        turn_away(&stream)
-                    } else {
-                        Ok(())
-                    };
+                if door.open.fetch_add(1, Ordering::Relaxed) >= MOST {
                     door.open.fetch_sub(1, Ordering::Relaxed);
+                    turn_away(stream, &mut leaving);
+                    continue;
+                }
+                let at_work = Arc::clone(&door);
+                let answer = move || {
+                    let _a_client_that_leaves_costs_nothing = at_work.answer(&stream);
+                    at_work.open.fetch_sub(1, Ordering::Relaxed);
                 };
-                let _refused_where_no_thread_starts = std::thread::Builder::new()
+                let started = std::thread::Builder::new()
                     .name("client".into())
                     .spawn(answer);
+                if started.is_err() {
+                    door.open.fetch_sub(1, Ordering::Relaxed);
+                }
             }
         })?;
     Ok(at)
@@ -91,13 +93,24 @@ struct PageRequest {
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(&'static str, &'static str);
 
-/// Says that too many ask. What was asked is read: a client that writes to a closed door hears nothing.
-fn turn_away(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE_FOR_MORE))?;
-    stream.set_write_timeout(Some(PATIENCE_FOR_MORE))?;
-    let _whatever_was_asked = read(stream)?;
+/// Says that too many ask, without waiting for anybody: the answer fits what the kernel keeps. The
+/// connection stays for a while, and is read before it goes: where a request lies unread, or comes
+/// to a closed door, the kernel resets the connection, and the client hears nothing.
+fn turn_away(stream: TcpStream, leaving: &mut VecDeque<TcpStream>) {
     let why = "as many as are answered at once read this already; ask again in a moment\n";
-    send(stream, "503 Service Unavailable", PLAIN, why, false)
+    let told = stream
+        .set_nonblocking(true)
+        .and_then(|()| send(&stream, "503 Service Unavailable", PLAIN, why, false))
+        .and_then(|()| stream.shutdown(Shutdown::Write));
+    if told.is_err() {
+        return;
+    }
+    leaving.push_back(stream);
+    if leaving.len() > MOST_LEAVING
+        && let Some(mut gone) = leaving.pop_front()
+    {
+        let _whatever_was_asked = gone.read(&mut [0; LONGEST_HEAD]);
+    }
 }
 
 impl Door {
@@ -367,6 +380,14 @@ mod tests {
         for stream in &mut open {
             assert_eq!(first_line(stream), "HTTP/1.1 200");
         }
+        // Those who are slow to ask are told too, and keep nobody else from it, however many they are.
+        let mut slow: Vec<TcpStream> = Vec::new();
+        for _ in 0..2 * MOST_LEAVING {
+            let mut stream = TcpStream::connect(at).unwrap();
+            assert_eq!(first_line(&mut stream), "HTTP/1.1 503");
+            slow.push(stream);
+        }
+        let mut late = TcpStream::connect(at).unwrap();
         let mut more = ask(at, "/");
         let mut text = String::new();
         more.read_to_string(&mut text).unwrap();
@@ -374,5 +395,9 @@ mod tests {
             text.starts_with("HTTP/1.1 503 ") && text.contains("ask again"),
             "{text}"
         );
+        // Who asks after the answer was sent reads it as well.
+        late.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .unwrap();
+        assert_eq!(first_line(&mut late), "HTTP/1.1 503");
     }
 }
