@@ -14,7 +14,7 @@ use std::time::Duration;
 /// So many are answered at once.
 const MOST: usize = 32;
 /// So many who were told that there are too many are kept until they have read it.
-const MOST_LEAVING: usize = 256;
+const MOST_LEAVING: usize = 64;
 const LONGEST_HEAD: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 
