@@ -57,8 +57,8 @@ verdict: its order is aliased with the arms. `fathom compare` judges the value b
 const OF_TRIALS: [(&str, &str, &str); 5] = [
     (
         "columns",
-        "arm=A,row=B+C,block=D,order=E,value=F,start=G,ok=H:TEXT",
-        "Of trials: which columns say what; arm and value are needed, and for a verdict block and order or start",
+        "COLUMNS",
+        "Of trials: which columns say what, a list with commas of arm=A, row=B+C, block=D, order=E, value=F, start=G and ok=H:TEXT; arm and value are needed, and for a verdict block and order or start",
     ),
     ("unit", "UNIT", "Of trials: what the values are in"),
     (

@@ -198,6 +198,21 @@ fn a_terminal_has_colours_and_a_pipe_none_unless_somebody_says_otherwise() {
     );
 }
 
+/// The line of usage is one line in any terminal.
+#[test]
+fn no_help_is_wider_than_the_terminal() {
+    let verbs = "run load profile compare lab serve report audit check export merge quote import explain calibrate completions man";
+    for verb in verbs.split(' ') {
+        for (help, columns) in [("-h", 60), ("--help", 60), ("--help", 80)] {
+            let shown = bare(&on_a_terminal(columns, &[verb, help], &[]));
+            let wide = shown.lines().find(|line| {
+                line.chars().count() > usize::from(columns) && !line.starts_with("Usage:")
+            });
+            assert_eq!(wide, None, "{verb} {help} at {columns}");
+        }
+    }
+}
+
 #[test]
 fn no_escape_of_a_name_reaches_the_terminal() {
     let hostile = "n\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J\u{202e}";
