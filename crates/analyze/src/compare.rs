@@ -21,8 +21,8 @@ mod subject;
 mod unplaced;
 mod windows;
 
-pub(crate) use arms::compare_arms_audited;
 pub use alike::same_arms;
+pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, compare_arms};
 pub use cast::{ControlCheck, NoExperiment};
 use differences::foreign_host;
@@ -51,6 +51,31 @@ pub struct Question {
     pub margin: f64,
     /// Options that are meant to differ between the two sides.
     pub factors: BTreeSet<String>,
+}
+
+impl Question {
+    /// The same with the unit in which the records state the metric.
+    fn in_units_of<'r>(&self, records: impl IntoIterator<Item = &'r Record>) -> Self {
+        Self {
+            metric: self.metric.clone().measured_in(records),
+            ..self.clone()
+        }
+    }
+}
+
+/// Why records cannot be compared that state the metric in different units.
+fn unlike_units<'r>(
+    metric: &Quantity,
+    records: impl IntoIterator<Item = &'r Record>,
+) -> Option<Reason> {
+    let named: Vec<&str> = metric.units_in(records).into_iter().flatten().collect();
+    (named.len() > 1).then(|| {
+        Reason::Audit(format!(
+            "{} is stated in different units: {}",
+            metric.name(),
+            some(&named)
+        ))
+    })
 }
 
 /// One row (one workload) compared.
@@ -126,6 +151,7 @@ pub struct LoneRow {
 #[must_use]
 pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Comparison {
     let sides = [base.iter().collect::<Vec<_>>(), candidate.iter().collect()];
+    let question = &question.in_units_of(base.iter().chain(candidate));
     let ground = Ground::of(&sides, ["base", "candidate"], question);
     let [of_base, of_candidate] = sides.each_ref().map(|side| {
         side.iter()
@@ -277,6 +303,7 @@ impl<'a> Ground<'a> {
                     some(&undeclared)
                 ))
             })
+            .or_else(|| unlike_units(&question.metric, usable.iter().flatten().copied()))
             .or_else(|| foreign_host(&environment))
             .or_else(|| unequal_failures(&sides[0], &sides[1]));
         Self {

@@ -251,7 +251,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
     bounds::ranges_where_runs_depend_on_time(&rows, &mut study_rows);
     Study {
         baseline,
-        metric: options.metric.clone(),
+        metric: options.metric.clone().measured_in(records),
         margin: options.margin,
         question: options.question.clone(),
         curves: curves::curves(&rows, &arms),

@@ -12,6 +12,7 @@ mod measurable;
 mod sources;
 mod table;
 mod value;
+mod written;
 
 use crate::Record;
 use sources::{Counts, times};
@@ -30,7 +31,7 @@ const ITERATION: &str = "iteration";
 const LATENESS: &str = "lateness";
 
 /// One number of a record.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Quantity {
     kind: Option<String>,
     part: Option<RequestPart>,
@@ -38,6 +39,18 @@ pub struct Quantity {
     /// The percentage of a percentile, the name of a stated number; else empty.
     parameter: String,
     preference: Preference,
+    /// The unit that sources name for a number of theirs.
+    stated: Option<String>,
+}
+
+/// In which unit sources state it makes no other quantity of it.
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |all: &Self| (all.kind.clone(), all.parameter.clone());
+        of(self) == of(other)
+            && (self.part, self.measure, self.preference)
+                == (other.part, other.measure, other.preference)
+    }
 }
 
 impl Quantity {
@@ -97,6 +110,7 @@ impl Quantity {
             measure,
             parameter: String::new(),
             preference: measure.better,
+            stated: None,
         }
     }
 

@@ -14,9 +14,10 @@ use analyze::{
     ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
     Question, RowComparison,
 };
+use record::Quantity;
 use stats::{CONTROL_ALPHA, Drift, PORTABLE_CHANGE, Reason, Verdict};
 use std::fmt::Write as _;
-use units::{ValueUnit, on_one_line};
+use units::on_one_line;
 
 /// Below this p the machine's behaviour over the blocks is said (trust, section 3.9).
 const DRIFT_ALPHA: f64 = 0.01;
@@ -113,20 +114,20 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
 }
 
 fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
-    let (unit, margin) = (question.metric.unit(), question.margin);
+    let (metric, margin) = (&question.metric, question.margin);
     let _infallible = writeln!(
         out,
         "{}\n  {}",
         on_one_line(&row.row),
-        sentence(row, unit, margin)
+        sentence(row, metric, margin)
     );
     let is_said = matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }));
     if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
         let _infallible = writeln!(
             out,
             "  medians {} and {} over {} blocks",
-            unit.number(base),
-            unit.number(candidate),
+            metric.number(base),
+            metric.number(candidate),
             row.blocks
         );
     }
@@ -160,7 +161,7 @@ fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
             out,
             "  {noun} {} {these} out; without: {}",
             numbers.join(", "),
-            sentence(&rest, unit, margin)
+            sentence(&rest, metric, margin)
         );
     }
     if row.unused_blocks > 0 {
@@ -318,8 +319,8 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
 /// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned
 /// end.
 #[must_use]
-pub fn sentence(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
-    let verdict = verdict(row, unit, margin);
+pub fn sentence(row: &RowComparison, metric: &Quantity, margin: f64) -> String {
+    let verdict = verdict(row, metric, margin);
     match (&row.verdict, row.interrupted) {
         (Verdict::Invalid(_), _) | (_, None) => verdict,
         (_, Some(Interrupted { complete, planned })) => {
@@ -330,10 +331,10 @@ pub fn sentence(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
     }
 }
 
-fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
+fn verdict(row: &RowComparison, metric: &Quantity, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
-        Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, unit, *windows),
+        Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, metric, *windows),
         Verdict::Invalid(reason) => unjudged(reason),
         Verdict::Equivalent { different: true } => {
             format!(
@@ -347,8 +348,16 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
             percent(margin),
             row.blocks
         ),
-        Verdict::Faster { .. } => format!("{}, {} blocks.", apart("Faster", row, unit), row.blocks),
-        Verdict::Slower { .. } => format!("{}, {} blocks.", apart("Slower", row, unit), row.blocks),
+        Verdict::Faster { .. } => format!(
+            "{}, {} blocks.",
+            apart("Faster", row, metric.unit()),
+            row.blocks
+        ),
+        Verdict::Slower { .. } => format!(
+            "{}, {} blocks.",
+            apart("Slower", row, metric.unit()),
+            row.blocks
+        ),
         Verdict::Inconclusive { mde, more } => {
             let more = more
                 .as_ref()
@@ -375,9 +384,9 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
 
 /// What is left to say of runs whose order nobody drew: where both sides lie, and in how few
 /// stretches of time.
-fn undrawn(row: &RowComparison, unit: ValueUnit, [of_base, of_candidate]: [usize; 2]) -> String {
+fn undrawn(row: &RowComparison, metric: &Quantity, [of_base, of_candidate]: [usize; 2]) -> String {
     let levels = row.base.zip(row.candidate).map(|(base, candidate)| {
-        let (base_text, candidate_text, ratio) = (unit.number(base), unit.number(candidate), candidate / base);
+        let (base_text, candidate_text, ratio) = (metric.number(base), metric.number(candidate), candidate / base);
         format!(" Medians {base_text} and {candidate_text}, a ratio of {ratio:.3}, over {of_base} and {of_candidate} windows of time.")
     });
     format!(
@@ -390,7 +399,6 @@ fn undrawn(row: &RowComparison, unit: ValueUnit, [of_base, of_candidate]: [usize
 mod tests {
     use super::*;
     use analyze::{ControlCheck, Finding, Sensitivity, Severity};
-    use record::Quantity;
     use stats::{Estimate, Method};
     use std::collections::BTreeSet;
 
@@ -423,7 +431,7 @@ mod tests {
         assert_eq!(
             sentence(
                 &row(Verdict::Faster { by_margin: true }),
-                ValueUnit::PerSecond,
+                &Quantity::named("iops"),
                 0.05
             ),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks."
@@ -431,7 +439,7 @@ mod tests {
         assert_eq!(
             sentence(
                 &row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })),
-                ValueUnit::PerSecond,
+                &Quantity::named("iops"),
                 0.05
             ),
             "No verdict: 1 complete pair; an interval needs 6"
@@ -441,10 +449,10 @@ mod tests {
             .iter_mut()
             .for_each(|effect| *effect = effect.negated());
         assert!(
-            sentence(&less, ValueUnit::PerSecond, 0.05)
+            sentence(&less, &Quantity::named("iops"), 0.05)
                 .starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
             "{}",
-            sentence(&less, ValueUnit::PerSecond, 0.05)
+            sentence(&less, &Quantity::named("iops"), 0.05)
         );
         let mut broken = row(Verdict::Faster { by_margin: true });
         broken.interrupted = Some(Interrupted {
@@ -452,13 +460,13 @@ mod tests {
             planned: 60,
         });
         assert_eq!(
-            sentence(&broken, ValueUnit::PerSecond, 0.05),
+            sentence(&broken, &Quantity::named("iops"), 0.05),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks. Interrupted after 13 of 60 planned blocks: judged as what may stop at a look."
         );
         let mut undrawn = row(Verdict::Invalid(Reason::NotDrawnByLot { windows: [2, 3] }));
         undrawn.effect = None;
         assert_eq!(
-            sentence(&undrawn, ValueUnit::PerSecond, 0.05),
+            sentence(&undrawn, &Quantity::named("iops"), 0.05),
             "No verdict: the order was not drawn by lot: nothing bounds the error. Medians 1.00K and 1.08K, a ratio of 1.083, over 2 and 3 windows of time. For a verdict: fathom compare --run"
         );
         let unsure = sentence(
@@ -466,7 +474,7 @@ mod tests {
                 mde: 0.1_f64.ln_1p(),
                 more: None,
             }),
-            ValueUnit::PerSecond,
+            &Quantity::named("iops"),
             0.05,
         );
         assert!(
@@ -658,7 +666,7 @@ warning[y]: said
             ..effect
         });
         assert_eq!(
-            sentence(&unsure, ValueUnit::PerSecond, 0.05),
+            sentence(&unsure, &Quantity::named("iops"), 0.05),
             "Cannot tell: +8.3 % [no interval yet], 12 blocks."
         );
     }

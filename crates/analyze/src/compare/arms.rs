@@ -15,7 +15,7 @@ use super::pairs::{Block, Slots, Turns, complete, differences};
 use super::unplaced::{cannot_be_placed, in_windows, seen_carry_over};
 use super::{
     Comparison, Ground, Judgement, PermittedLooks, Question, RowComparison, aliased, judged,
-    row_of, said_of_aside, set_aside,
+    row_of, said_of_aside, set_aside, unlike_units,
 };
 use crate::{Located, audit};
 use record::{LostCell, Record};
@@ -81,6 +81,7 @@ pub(crate) fn compare_arms_audited(
     question: &Question,
     found: Vec<Located>,
 ) -> Result<ArmsComparison, NoExperiment> {
+    let question = &question.in_units_of(records);
     let cast = Cast::of(records)?;
     let lost = Lost::of(records, &cast);
     let all = || {
@@ -106,6 +107,7 @@ pub(crate) fn compare_arms_audited(
                 .filter(|check| check.p < CONTROL_ALPHA)
                 .map(|check| Reason::ControlFailed { p: check.p })
         })
+        .or_else(|| unlike_units(&question.metric, records))
         .or_else(|| course.too_early())
         .or_else(|| seen_carry_over(drift.as_ref()));
     let mut candidates = course.candidates(common.as_ref());

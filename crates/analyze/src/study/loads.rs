@@ -59,7 +59,10 @@ pub(super) fn figures_of_loads(slots: &[Slot<'_>]) -> Vec<Figure> {
         let values = slots
             .iter()
             .map(|slot| (slot.block, of(slot.record, &kind, &quantity)));
-        let found = figure(&kind, quantity.clone(), &values.collect::<Vec<_>>())?;
+        let metric = quantity
+            .clone()
+            .measured_in(slots.iter().map(|slot| slot.record));
+        let found = figure(&kind, metric, &values.collect::<Vec<_>>())?;
         (!found.values.is_empty()).then_some(Figure {
             bounds: None,
             ..found

@@ -47,8 +47,13 @@ pub(super) fn answer<'s>(
 fn question(study: &Study) -> String {
     let how = match study.baseline {
         Some(baseline) => format!(
-            "Compared: {}, each arm with {}; differences below {} do not matter.",
+            "Compared: {}{}, each arm with {}; differences below {} do not matter.",
             study.metric.name(),
+            study
+                .metric
+                .stated_unit()
+                .map(|unit| format!(" in {unit}"))
+                .unwrap_or_default(),
             study.arms[baseline].name,
             percent(study.margin)
         ),
@@ -152,7 +157,7 @@ pub(super) fn verdicts(
         let Some(comparison) = comparison else {
             continue;
         };
-        let text = sentence(comparison, study.metric.unit(), study.margin);
+        let text = sentence(comparison, &study.metric, study.margin);
         match out.iter_mut().find(|said| said.text == text) {
             Some(said) => said.arms.push(arm),
             None => out.push(Sentence {
@@ -172,7 +177,7 @@ pub(super) fn only_verdict(study: &Study) -> Option<String> {
         .rows
         .iter()
         .flat_map(|row| row.comparisons.iter().flatten())
-        .map(|comparison| sentence(comparison, study.metric.unit(), study.margin))
+        .map(|comparison| sentence(comparison, &study.metric, study.margin))
         .collect();
     let first = all.first()?;
     (all.len() > 1 && all.iter().all(|text| text == first)).then(|| first.clone())
@@ -285,7 +290,7 @@ fn most(shown: &[Shown<'_>], kind: &str) -> Option<String> {
 
 /// `10.1K IOPS ±0.50 %`.
 fn level(row: &StudyRow, figure: &Figure) -> Option<String> {
-    let point = figure.metric.unit().number(figure.point?);
+    let point = figure.metric.number(figure.point?);
     let text = match figure.metric.is("iops") {
         true => format!("{point} {}", super::operations_word(row.is_load)),
         false if figure.metric.is_of_times() => format!("{} {point}", figure.metric.title()),

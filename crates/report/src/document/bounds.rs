@@ -16,11 +16,7 @@ pub(crate) fn bounds_text(metric: &Quantity, point: f64, bounds: &Bounds) -> Str
     let text = if reach < NARROW * point {
         format!("±{:.2} %", 100.0 * reach / point)
     } else {
-        format!(
-            "[{}, {}]",
-            metric.unit().number(low),
-            metric.unit().number(high)
-        )
+        format!("[{}, {}]", metric.number(low), metric.number(high))
     };
     match bounds {
         Bounds::Interval(_) => text,

@@ -64,10 +64,14 @@ impl<'s> Sides<'s> {
         if figures.iter().all(|figure| point(figure).is_none()) {
             return;
         }
-        let unit = quantity.unit();
         let mut cells: Vec<CellValue<'s>> = figures
             .iter()
-            .map(|figure| CellValue::of(point(figure), unit))
+            .map(|figure| match (point(figure), figure) {
+                (Some(point), Some(figure)) if figure.metric.stated_unit().is_some() => {
+                    CellValue::Text(figure.metric.number(point))
+                }
+                (point, _) => CellValue::of(point, quantity.unit()),
+            })
             .collect();
         for arm in others(self.study) {
             let base = self.study.baseline.unwrap_or(0);

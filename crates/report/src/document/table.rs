@@ -227,10 +227,10 @@ impl CellValue<'_> {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Figure(figure) => match figure.point {
-                Some(point) => figure.metric.unit().number(point),
+                Some(point) => figure.metric.number(point),
                 None => NOTHING.to_owned(),
             },
-            Self::OfRun(figure, value) => figure.metric.unit().text(*value),
+            Self::OfRun(figure, value) => figure.metric.text(*value),
             Self::Held(result) => result.measured.clone(),
             Self::Failed(error) => error.count.to_string(),
             Self::Number(value, unit) => unit.text(*value),

@@ -64,7 +64,7 @@ fn run_cells(study: &Study, line: &TableLine<'_>, said: &CellValue<'_>) -> Vec<S
     let (name, unit, value, note) = match said {
         CellValue::OfRun(figure, value) => {
             let metric = &figure.metric;
-            (metric.column(), metric.unit().name(), *value, run)
+            (metric.column(), metric.unit_name(), *value, run)
         }
         CellValue::Held(result) => {
             let name = format!("threshold {}", result.threshold);
@@ -101,7 +101,7 @@ fn figure_cells(figure: &Figure) -> Vec<String> {
     vec![
         figure.kind.clone(),
         figure.metric.column(),
-        figure.metric.unit().name().to_owned(),
+        figure.metric.unit_name().to_owned(),
         figure.values.len().to_string(),
         number(figure.point),
         number(ends.map(|(low, _)| low)),
@@ -152,7 +152,7 @@ fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String
         percent(|effect| effect.low),
         percent(|effect| effect.high),
         comparison.blocks.to_string(),
-        sentence(comparison, study.metric.unit(), study.margin),
+        sentence(comparison, &study.metric, study.margin),
     ]
 }
 

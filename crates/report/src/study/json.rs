@@ -55,7 +55,7 @@ pub fn study_json(study: &Study) -> String {
         "records": study.records,
         "arms": arms,
         "baseline": study.baseline.map(|baseline| &study.arms[baseline].name),
-        "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit().name(), "margin": study.margin },
+        "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit_name(), "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
         "rows": document.rows().map(|(row, section)| row_value(study, row, section)).collect::<Vec<_>>(),
@@ -161,7 +161,7 @@ fn figure(value: &CellValue<'_>) -> Option<Value> {
     };
     let metric = &figure.metric;
     Some(json!({
-        "operation": figure.kind, "quantity": metric.key(), "metric": metric.column(), "unit": metric.unit().name(), "value": figure.point,
+        "operation": figure.kind, "quantity": metric.key(), "metric": metric.column(), "unit": metric.unit_name(), "value": figure.point,
         "estimate": figure.interval().map(estimate), "range": figure.range().map(range), "note": figure.note,
         "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
     }))
@@ -198,7 +198,7 @@ fn loads(cell: &Cell, runs: &[(usize, &CellValue<'_>)]) -> Vec<Value> {
                 return None;
             };
             let quantity = &figure.metric;
-            Some(json!({ "operation": figure.kind, "quantity": quantity.key(), "metric": quantity.column(), "unit": quantity.unit().name(), "value": value }))
+            Some(json!({ "operation": figure.kind, "quantity": quantity.key(), "metric": quantity.column(), "unit": quantity.unit_name(), "value": value }))
         });
         let found: Vec<Value> = found.collect();
         (!found.is_empty()).then(
@@ -246,7 +246,7 @@ fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {
         json!({ "percent": percent(effect.point), "low": percent(effect.low), "high": percent(effect.high), "level": effect.level, "n": effect.n })
     });
     json!({
-        "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.metric.unit(), study.margin),
-        "quantity": study.metric.key(), "judged": verdict_fields(comparison, study.metric.unit(), study.margin),
+        "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, &study.metric, study.margin),
+        "quantity": study.metric.key(), "judged": verdict_fields(comparison, &study.metric, study.margin),
     })
 }

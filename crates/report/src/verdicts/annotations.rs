@@ -57,11 +57,7 @@ fn of_entry(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>) ->
     let text = format!(
         "{}: {}",
         verdicts.question.metric.name(),
-        sentence(
-            entry.found,
-            verdicts.question.metric.unit(),
-            verdicts.margin()
-        )
+        sentence(entry.found, &verdicts.question.metric, verdicts.margin())
     );
     annotation(level, &title(verdicts, arm, &entry.found.row), &text)
 }

@@ -4,10 +4,9 @@
 use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
 use crate::comparison::{reason_kind, reason_text, sentence};
 use analyze::{Disagreement, RowComparison};
-use record::Preference;
+use record::{Preference, Quantity};
 use serde_json::{Map, Value, json};
 use stats::{Estimate, Method, Verdict};
-use units::ValueUnit;
 
 /// The version of the form below.
 pub(super) const FORM: u32 = 1;
@@ -41,7 +40,7 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
         "fail_on": verdicts.gate.words(),
         "baseline": verdicts.base,
         "metric": {
-            "key": metric.key(), "name": metric.name(), "unit": metric.unit().name(),
+            "key": metric.key(), "name": metric.name(), "unit": metric.unit_name(),
             "better": match metric.better() {
                 Preference::Higher => "higher",
                 Preference::Lower => "lower",
@@ -92,11 +91,7 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
         "is_over_all_rows": entry.is_over_all_rows,
         "outcome": verdicts.judge(entry).word(),
     });
-    let found = verdict_fields(
-        entry.found,
-        verdicts.question.metric.unit(),
-        verdicts.margin(),
-    );
+    let found = verdict_fields(entry.found, &verdicts.question.metric, verdicts.margin());
     value
         .as_object_mut()
         .expect("the value was made an object")
@@ -107,7 +102,7 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
 /// What a verdict says, as data: the same in every form that is JSON.
 pub(crate) fn verdict_fields(
     found: &RowComparison,
-    unit: ValueUnit,
+    metric: &Quantity,
     margin: f64,
 ) -> Map<String, Value> {
     let (mut beyond, mut reason, mut seen, mut more) =
@@ -146,7 +141,7 @@ pub(crate) fn verdict_fields(
         ("reason", reason),
         ("would_have_seen_percent", seen),
         ("more_blocks", more),
-        ("sentence", sentence(found, unit, margin).into()),
+        ("sentence", sentence(found, metric, margin).into()),
     ];
     fields
         .into_iter()

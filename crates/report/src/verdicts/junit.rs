@@ -59,11 +59,7 @@ fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number
             entry,
             (
                 verdict,
-                &sentence(
-                    entry.found,
-                    verdicts.question.metric.unit(),
-                    verdicts.margin(),
-                ),
+                &sentence(entry.found, &verdicts.question.metric, verdicts.margin()),
             ),
         );
     }

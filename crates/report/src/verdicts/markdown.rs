@@ -151,7 +151,7 @@ fn in_words(verdicts: &Verdicts<'_>, entry: &Entry<'_>) -> String {
         escaped(&entry.found.row),
         escaped(&sentence(
             entry.found,
-            verdicts.question.metric.unit(),
+            &verdicts.question.metric,
             verdicts.margin()
         ))
     )
@@ -166,7 +166,7 @@ fn line(out: &mut String, verdicts: &Verdicts<'_>, entry: &Entry<'_>) {
     let median = |value: Option<f64>| {
         value.map_or_else(
             || "-".to_owned(),
-            |value| verdicts.question.metric.unit().number(value),
+            |value| verdicts.question.metric.number(value),
         )
     };
     let _infallible = writeln!(
