@@ -6,7 +6,9 @@
 
 mod canvas;
 mod font;
+mod inlay;
 mod layout;
+mod sentences;
 
 use analyze::Study;
 
@@ -67,6 +69,59 @@ mod tests {
         let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
         assert_eq!((size(16), size(20)), (1200, 630));
         assert!(is_card(&png) && is_card(svg.as_bytes()) && !is_card(b"\x89PNG\r\n\x1a\n"));
+    }
+
+    /// The outlines in the ink of the first arm, and what the picture says in words.
+    fn drawn(records: &[record::Record]) -> (usize, String) {
+        let svg = card_svg(&study(records, &StudyOptions::default()));
+        let (words, shapes) = svg.split_once("</title>").unwrap();
+        let words = words.split_once("<title>").unwrap().1.to_owned();
+        (shapes.matches("#0072b2").count(), words)
+    }
+
+    #[test]
+    fn a_load_shows_where_the_time_of_its_requests_goes() {
+        let (drawn, words) = drawn(&[load("get", 400, 80_000_000, 0)]);
+        // Of both kinds three parts: a whisker, and a point with its edge.
+        assert_eq!(drawn, 6 * 3);
+        assert!(
+            words.contains("Where the time of a request goes"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn a_search_shows_latency_by_rate_and_the_knee() {
+        let steps = [(100.0, true), (150.0, true), (200.0, false)];
+        let steps = steps.map(|(rate, holds)| step(rate, 9_000_000, holds));
+        let (drawn, words) = drawn(&steps);
+        // A line with three points, of which one is hollow, the knee and its name.
+        assert!(drawn >= 1 + 3 + 2 + 2, "{drawn}");
+        assert!(words.contains("get: p50"), "{words}");
+    }
+
+    #[test]
+    fn rows_without_a_card_show_their_latencies_with_a_key() {
+        let rows = [
+            ("ior-easy-write", "write", true),
+            ("ior-hard-write", "write", true),
+        ];
+        let (drawn, words) = drawn(&profile(&rows));
+        assert!(drawn >= 6, "{drawn}");
+        assert!(
+            words.contains("Latency by percentile: write; ior-easy-write"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn a_load_of_too_few_requests_says_why_nothing_is_drawn() {
+        let (drawn, words) = drawn(&[load("get", 12, 80_000_000, 0)]);
+        assert_eq!(drawn, 0);
+        assert!(
+            words.contains("No picture: of too few operations"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -121,6 +121,7 @@ pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> Vec<KneeLine> {
         name: format!("{arm}, p{percent}"),
         secondary,
         knee: curve.knee,
+        is_reached: curve.least_broken.is_some(),
         points: curve
             .points
             .iter()

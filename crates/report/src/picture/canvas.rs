@@ -3,7 +3,7 @@
 use super::font::{PathStep, Weight, outlines, width};
 use crate::plot::escape;
 use std::fmt::Write as _;
-use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Transform};
+use tiny_skia::{Color, FillRule, LineJoin, Paint, PathBuilder, Pixmap, StrokeDash, Transform};
 
 pub(super) const WIDTH: u32 = 1200;
 pub(super) const HEIGHT: u32 = 630;
@@ -18,6 +18,7 @@ pub(super) type Ink = [u8; 3];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
+    Middle,
     End,
 }
 
@@ -29,10 +30,19 @@ pub(super) struct Type {
     pub(super) ink: Ink,
 }
 
-/// A filled outline.
+/// How a line looks.
+#[derive(Clone, Debug)]
+pub(super) struct Stroke {
+    pub(super) width: f32,
+    /// Lengths of dashes and of what is between them; none of a whole line.
+    pub(super) dashes: Vec<f32>,
+}
+
+/// An outline that is filled, or drawn with a pen.
 struct Shape {
     pieces: Vec<PathStep>,
     ink: Ink,
+    stroke: Option<Stroke>,
 }
 
 /// Shapes upon each other, and what they say in words.
@@ -59,29 +69,51 @@ impl Canvas {
             PathStep::Line(x, y + h),
             PathStep::Close,
         ];
-        self.shapes.push(Shape { pieces, ink });
+        self.fill(pieces, ink);
+    }
+
+    pub(super) fn fill(&mut self, pieces: Vec<PathStep>, ink: Ink) {
+        self.shapes.push(Shape {
+            pieces,
+            ink,
+            stroke: None,
+        });
+    }
+
+    pub(super) fn stroke(&mut self, pieces: Vec<PathStep>, ink: Ink, stroke: Stroke) {
+        self.shapes.push(Shape {
+            pieces,
+            ink,
+            stroke: Some(stroke),
+        });
+    }
+
+    /// Paper around the letters of a line of text that stands on lines.
+    pub(super) fn halo(
+        &mut self,
+        text: &str,
+        at: (f32, f32),
+        anchor: Anchor,
+        look: Type,
+        width: f32,
+    ) {
+        let (pieces, _) = letters(&units::on_one_line(text), at, anchor, look);
+        let dashes = Vec::new();
+        self.stroke(pieces, self.paper, Stroke { width, dashes });
     }
 
     /// A line of text, shortened to the room that it has; returns how wide it is.
     pub(super) fn text(
         &mut self,
         text: &str,
-        (x, y): (f32, f32),
+        at: (f32, f32),
         anchor: Anchor,
         most: f32,
         look: Type,
     ) -> f32 {
         let text = shortened(&units::on_one_line(text), most, look);
-        let wide = width(&text, look.weight, look.size);
-        let x = match anchor {
-            Anchor::Start => x,
-            Anchor::End => x - wide,
-        };
-        let (pieces, _) = outlines(&text, look.weight, look.size, (x, y));
-        self.shapes.push(Shape {
-            pieces,
-            ink: look.ink,
-        });
+        let (pieces, wide) = letters(&text, at, anchor, look);
+        self.fill(pieces, look.ink);
         wide
     }
 
@@ -105,12 +137,12 @@ impl Canvas {
             hex(self.paper)
         );
         for shape in self.shapes.iter().filter(|shape| !shape.pieces.is_empty()) {
-            let _infallible = write!(
-                out,
-                r#"<path fill="{}" d="{}"/>"#,
-                hex(shape.ink),
-                path(&shape.pieces)
-            );
+            let (ink, path) = (hex(shape.ink), path(&shape.pieces));
+            let look = match &shape.stroke {
+                None => format!(r#"fill="{ink}""#),
+                Some(stroke) => pen(&ink, stroke),
+            };
+            let _infallible = write!(out, r#"<path {look} d="{path}"/>"#);
         }
         out.push_str("</svg>\n");
         out
@@ -125,9 +157,21 @@ impl Canvas {
             let mut paint = Paint::default();
             let [r, g, b] = shape.ink;
             paint.set_color_rgba8(r, g, b, 255);
-            if let Some(path) = drawn(&shape.pieces) {
-                let as_it_is = Transform::identity();
-                pixels.fill_path(&path, &paint, FillRule::Winding, as_it_is, None);
+            let as_it_is = Transform::identity();
+            match (drawn(&shape.pieces), &shape.stroke) {
+                (Some(path), None) => {
+                    pixels.fill_path(&path, &paint, FillRule::Winding, as_it_is, None);
+                }
+                (Some(path), Some(stroke)) => {
+                    let stroke = tiny_skia::Stroke {
+                        width: stroke.width,
+                        line_join: LineJoin::Round,
+                        dash: StrokeDash::new(stroke.dashes.clone(), 0.0),
+                        ..tiny_skia::Stroke::default()
+                    };
+                    pixels.stroke_path(&path, &paint, &stroke, as_it_is, None);
+                }
+                (None, _) => {}
             }
         }
         written(&pixels).expect("pixels in memory can be written to memory")
@@ -175,6 +219,30 @@ fn shortened(text: &str, most: f32, look: Type) -> String {
         }
     }
     String::new()
+}
+
+/// The outlines of a line of text, and how wide it is.
+fn letters(text: &str, (x, y): (f32, f32), anchor: Anchor, look: Type) -> (Vec<PathStep>, f32) {
+    let wide = width(text, look.weight, look.size);
+    let x = match anchor {
+        Anchor::Start => x,
+        Anchor::Middle => x - wide / 2.0,
+        Anchor::End => x - wide,
+    };
+    (outlines(text, look.weight, look.size, (x, y)).0, wide)
+}
+
+/// The attributes of a line.
+fn pen(ink: &str, stroke: &Stroke) -> String {
+    let lengths: Vec<String> = stroke.dashes.iter().map(|of| format!("{of:.1}")).collect();
+    let dashes = match lengths.is_empty() {
+        true => String::new(),
+        false => format!(r#" stroke-dasharray="{}""#, lengths.join(" ")),
+    };
+    format!(
+        r#"fill="none" stroke="{ink}" stroke-width="{:.1}" stroke-linejoin="round"{dashes}"#,
+        stroke.width
+    )
 }
 
 fn hex([r, g, b]: Ink) -> String {

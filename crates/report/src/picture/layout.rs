@@ -2,17 +2,19 @@
 
 use super::canvas::{Anchor, Canvas, HEIGHT, Ink, Type, WIDTH};
 use super::font::Weight;
+use super::inlay::Inlay;
+use super::sentences::{LARGE, MEDIUM, SMALL, sentences};
 use crate::comparison::percent;
 use crate::document::{
-    Block, Breadth, Card, CardCell, Document, document, forest_lines, said_text,
+    Block, Breadth, Card, CardCell, Document, Plot, document, forest_lines, said_text,
 };
-use crate::plot::IntervalLine;
+use crate::plot::{IntervalLine, key};
 use analyze::{Severity, Study};
 use units::lossless::u64_to_f64;
 
 const PAPER: Ink = [255, 255, 255];
-const INK: Ink = [22, 25, 31];
-const QUIET: Ink = [84, 91, 102];
+pub(super) const INK: Ink = [22, 25, 31];
+pub(super) const QUIET: Ink = [84, 91, 102];
 const RULE: Ink = [213, 217, 224];
 const TRACK: Ink = [231, 233, 238];
 const BAR: Ink = [64, 149, 197];
@@ -21,11 +23,11 @@ const BAD: Ink = [163, 32, 13];
 const WARN: Ink = [122, 75, 0];
 const GOOD: Ink = [10, 107, 61];
 
-const LEFT: f32 = 60.0;
+pub(super) const LEFT: f32 = 60.0;
 const RIGHT: f32 = 1140.0;
 /// Where the body begins and ends.
 const TOP: f32 = 176.0;
-const BOTTOM: f32 = 536.0;
+pub(super) const BOTTOM: f32 = 536.0;
 /// Lines that a body has room for.
 const MOST: usize = 7;
 
@@ -38,7 +40,7 @@ fn pixels(length: f64) -> f32 {
     length as f32
 }
 
-fn plain(size: f32, ink: Ink) -> Type {
+pub(super) const fn plain(size: f32, ink: Ink) -> Type {
     Type {
         size,
         weight: Weight::Regular,
@@ -46,51 +48,79 @@ fn plain(size: f32, ink: Ink) -> Type {
     }
 }
 
-fn bold(size: f32, ink: Ink) -> Type {
+pub(super) const fn bold(size: f32, ink: Ink) -> Type {
     Type {
+        size,
         weight: Weight::SemiBold,
-        ..plain(size, ink)
+        ink,
     }
 }
 
 /// The answer of a study as shapes.
 pub(super) fn layout(study: &Study) -> Canvas {
     let document = document(study, Breadth::Browser);
-    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
-    let card = blocks.filter_map(|block| match block {
-        Block::Card(card) => Some(card),
-        Block::Text(_)
-        | Block::Explanation(_)
-        | Block::Items(_)
-        | Block::Verdicts(_)
-        | Block::Belief
-        | Block::Table(_)
-        | Block::Plot(_)
-        | Block::Keys
-        | Block::Scale
-        | Block::Circumstances(_)
-        | Block::Options(..)
-        | Block::Findings => None,
-    });
-    let card = card.into_iter().next();
+    let opening = opening(&document);
     let lines = forest_lines(study);
-    let mut canvas = Canvas::new(PAPER, &words(&document, card));
+    let mut canvas = Canvas::new(PAPER, &words(&document, &opening));
     head(&mut canvas, &document);
-    match card {
-        Some(card) => grid(&mut canvas, card),
-        None if !lines.is_empty() => forest(&mut canvas, study, &lines),
-        None => sentences(&mut canvas, &document),
+    match opening {
+        Opening::Card(card) => grid(&mut canvas, card),
+        _ if !lines.is_empty() => forest(&mut canvas, study, &lines),
+        Opening::Plot(plot, inlay) => with_plot(&mut canvas, &document, plot, &inlay),
+        Opening::Words(why) => {
+            let said = said(&document);
+            let mut y = sentences(&mut canvas, said, (TOP + 40.0, RIGHT - LEFT), LARGE);
+            if let Some(why) = why {
+                y += 6.0;
+                sentences(&mut canvas, [why].into_iter(), (y, RIGHT - LEFT), SMALL);
+            }
+        }
     }
     foot(&mut canvas, &document);
     canvas
 }
 
+/// What the first screen of the page shows.
+enum Opening<'d> {
+    Card(&'d Card),
+    Plot(&'d Plot, Inlay<'d>),
+    /// And why nothing is drawn.
+    Words(Option<String>),
+}
+
+fn opening<'d>(document: &'d Document<'_>) -> Opening<'d> {
+    let answer = document.sections.iter().take(1);
+    let mut why = None;
+    for block in answer.flat_map(|section| &section.blocks).skip(1) {
+        match block {
+            Block::Card(card) => return Opening::Card(card),
+            Block::Plot(plot) => {
+                if let Some(inlay) = Inlay::of(&plot.svg) {
+                    return Opening::Plot(plot, inlay);
+                }
+            }
+            Block::Text(text) => why = Some(text.clone()),
+            Block::Explanation(_)
+            | Block::Items(_)
+            | Block::Verdicts(_)
+            | Block::Belief
+            | Block::Table(_)
+            | Block::Keys
+            | Block::Scale
+            | Block::Circumstances(_)
+            | Block::Options(..)
+            | Block::Findings => {}
+        }
+    }
+    Opening::Words(why)
+}
+
 /// What the picture says, for those who cannot see it.
-fn words(document: &Document<'_>, card: Option<&Card>) -> String {
+fn words(document: &Document<'_>, opening: &Opening<'_>) -> String {
     let (title, lead) = headline(document);
     let mut out = vec![title, lead];
-    match card {
-        Some(card) => {
+    match opening {
+        Opening::Card(card) => {
             for line in &card.lines {
                 for (side, cell) in ["read", "write"].iter().zip(&line.cells) {
                     let cell = cell
@@ -100,7 +130,12 @@ fn words(document: &Document<'_>, card: Option<&Card>) -> String {
                 }
             }
         }
-        None => out.extend(said(document)),
+        Opening::Plot(plot, _) => {
+            out.extend(said(document));
+            out.push(plot.caption.clone());
+            out.extend(plot.legend.iter().map(|(_, name)| name.clone()));
+        }
+        Opening::Words(why) => out.extend(said(document).chain(why.clone())),
     }
     out.push(document.answer.belief.text.clone());
     out.join("; ")
@@ -287,27 +322,40 @@ fn forest(canvas: &mut Canvas, study: &Study, lines: &[IntervalLine]) {
     canvas.text(&margin, (RIGHT, y), Anchor::End, 600.0, plain(16.0, QUIET));
 }
 
-/// The answer in words, where no picture fits.
-fn sentences(canvas: &mut Canvas, document: &Document<'_>) {
-    const LINE: f32 = 36.0;
-    const BETWEEN: f32 = 14.0;
-    let mut y = TOP + 40.0;
-    let look = bold(26.0, INK);
-    for text in said(document) {
-        let mut rest = text.as_str();
-        while !rest.is_empty() {
-            // What follows the last line that has room is cut off in it.
-            let is_last = y + 2.0 * LINE > BOTTOM;
-            let (first, after) = match is_last {
-                true => (rest, ""),
-                false => Canvas::wrapped(rest, RIGHT - LEFT, look),
-            };
-            canvas.text(first, (LEFT, y), Anchor::Start, RIGHT - LEFT, look);
-            if is_last {
-                return;
-            }
-            (rest, y) = (after, y + LINE);
+/// The plot of the page: below what is said where it is flat, else on the right of it.
+fn with_plot(canvas: &mut Canvas, document: &Document<'_>, plot: &Plot, inlay: &Inlay<'_>) {
+    const FROM: f32 = 480.0;
+    const SIDE: f32 = FROM - LEFT - 40.0;
+    /// What stands in a plot is no larger than what is said of it.
+    const LARGEST: f32 = 2.0;
+    let scale = |(x, top): (f32, f32)| {
+        let (wide, tall) = (RIGHT - x, BOTTOM + 8.0 - top);
+        (wide / inlay.width).min(tall / inlay.height).min(LARGEST)
+    };
+    let all = || said(document).chain(plot.notes.iter().map(|(_, note)| note.clone()));
+    let mut aside = Canvas::new(PAPER, "");
+    let end = sentences(&mut aside, all(), (TOP, RIGHT - LEFT), MEDIUM);
+    let (below, right) = ((LEFT, end + 12.0), (FROM, TOP + 10.0));
+    let is_below = plot.legend.is_empty() && scale(below) > scale(right);
+    let (wide, corner) = match is_below {
+        true => (RIGHT - LEFT, below),
+        false => (SIDE, right),
+    };
+    let mut y = sentences(canvas, all(), (TOP, wide), MEDIUM);
+    for (sign, name) in &plot.legend {
+        if y > BOTTOM {
+            break;
         }
-        y += BETWEEN;
+        let svg = key(*sign);
+        if let Some(key) = Inlay::of(&svg) {
+            key.draw(canvas, (LEFT, y - 15.0), 1.5);
+        }
+        let look = plain(18.0, INK);
+        canvas.text(name, (LEFT + 58.0, y), Anchor::Start, wide - 58.0, look);
+        y += 26.0;
     }
+    let caption = (corner.0, corner.1 - 10.0);
+    let (room, look) = (RIGHT - corner.0, plain(18.0, QUIET));
+    canvas.text(&plot.caption, caption, Anchor::Start, room, look);
+    inlay.draw(canvas, corner, scale(corner));
 }

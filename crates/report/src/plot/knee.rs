@@ -25,7 +25,13 @@ pub(crate) struct KneeLine {
     pub(crate) points: Vec<KneePoint>,
     /// The highest rate that held.
     pub(crate) knee: Option<f64>,
+    /// Whether a higher one was tried and did not hold: else that is no knee.
+    pub(crate) is_reached: bool,
 }
+
+/// How much of the height the name of a knee takes above all points, and for how many there is room.
+const ABOVE: f64 = 0.12;
+const MOST_ABOVE: usize = 4;
 
 /// Latency against the rate of arrivals, both by ratio; rates that did not hold are hollow, and the
 /// highest that did is marked. `None` without a point.
@@ -43,6 +49,10 @@ pub(crate) fn knee(label: &str, lines: &[KneeLine]) -> Option<String> {
             .chain(lines.iter().filter_map(|line| line.knee)),
     )?;
     let (low, high) = range(all().map(|point| point.latency))?;
+    let named = lines
+        .iter()
+        .filter(|line| line.knee.is_some() && !line.secondary);
+    let high = high * (high / low).powf(ABOVE * named.count().min(MOST_ABOVE) as f64);
     let mut frame = Frame::new(
         Axis::log("arrivals a second", ValueUnit::PerSecond, slow, fast),
         Axis::log("latency", ValueUnit::Time, low, high),
@@ -86,7 +96,8 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
 /// A line down at the knee, and its rate beside it, on the side that has room.
 fn write_knee(frame: &mut Frame, line: &KneeLine, rate: f64, y: f64) {
     let x = frame.at_x(rate);
-    let text = format!("knee: {}", ValueUnit::PerSecond.text(rate));
+    let name = if line.is_reached { "knee" } else { "holds" };
+    let text = format!("{name}: {}", ValueUnit::PerSecond.text(rate));
     let (at, anchor) = if x - frame.left > width_of(&text) + 8.0 {
         (x - 5.0, "end")
     } else {
@@ -122,6 +133,7 @@ mod tests {
             secondary: false,
             points: [100.0, 200.0, 400.0, 800.0].map(point).into(),
             knee,
+            is_reached: true,
         }
     }
 
@@ -162,6 +174,29 @@ mod tests {
     }
 
     #[test]
+    fn the_highest_rate_tried_is_no_knee_where_it_holds() {
+        let open = KneeLine {
+            is_reached: false,
+            ..line(Some(800.0))
+        };
+        let svg = knee("l", &[open]).unwrap();
+        assert!(
+            svg.contains(">holds: 800") && !svg.contains(">knee"),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn no_point_stands_where_a_knee_is_named() {
+        let svg = knee("l", &[line(Some(800.0))]).unwrap();
+        let dots = svg.split(r#"class="dot"#).skip(1);
+        let tops = dots.filter_map(|dot| dot.split_once(" d=\"M")?.1.split_once('a'));
+        let tops = tops.filter_map(|(at, _)| at.split_once(' ')?.1.parse::<f64>().ok());
+        let highest = tops.fold(f64::INFINITY, f64::min);
+        assert!((40.0..200.0).contains(&highest), "{highest} in {svg}");
+    }
+
+    #[test]
     fn what_is_no_number_is_not_drawn() {
         let odd = [f64::NAN, f64::INFINITY, 0.0].map(|latency| KneePoint {
             rate: 1.0,
@@ -176,7 +211,8 @@ mod tests {
                     name: "a".into(),
                     secondary: false,
                     points: odd.into(),
-                    knee: None
+                    knee: None,
+                    is_reached: false,
                 }]
             ),
             None
