@@ -17,6 +17,7 @@ mod limits;
 mod lost;
 mod pairs;
 mod standing;
+mod stated_units;
 mod subject;
 mod unplaced;
 mod windows;
@@ -39,6 +40,7 @@ use ending::{Allowed, PermittedLooks};
 use judged::{Judgement, judged};
 use pairs::{Block, matched, row_of};
 use record::{Quantity, Record, Status};
+use stated_units::unlike_units;
 use stats::{Estimate, Reason, Verdict, aliased_with_order, fisher_exact};
 use std::collections::BTreeSet;
 use unplaced::nothing_usable;
@@ -51,31 +53,6 @@ pub struct Question {
     pub margin: f64,
     /// Options that are meant to differ between the two sides.
     pub factors: BTreeSet<String>,
-}
-
-impl Question {
-    /// The same with the unit in which the records state the metric.
-    fn in_units_of<'r>(&self, records: impl IntoIterator<Item = &'r Record>) -> Self {
-        Self {
-            metric: self.metric.clone().measured_in(records),
-            ..self.clone()
-        }
-    }
-}
-
-/// Why records cannot be compared that state the metric in different units.
-fn unlike_units<'r>(
-    metric: &Quantity,
-    records: impl IntoIterator<Item = &'r Record>,
-) -> Option<Reason> {
-    let named: Vec<&str> = metric.units_in(records).into_iter().flatten().collect();
-    (named.len() > 1).then(|| {
-        Reason::Audit(format!(
-            "{} is stated in different units: {}",
-            metric.name(),
-            some(&named)
-        ))
-    })
 }
 
 /// One row (one workload) compared.

@@ -19,10 +19,7 @@ use super::{
 };
 use crate::{Located, audit};
 use record::{LostCell, Record};
-use stats::{
-    CONTROL_ALPHA, Drift, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde,
-    signed_rank,
-};
+use stats::{Drift, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde, signed_rank};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The chance of any false difference among the candidates, and the share of false ones among the
@@ -101,12 +98,7 @@ pub(crate) fn compare_arms_audited(
         .drift()
         .filter(|_| cannot_be_placed(records).is_none());
     let common = accused(&findings, |_| false)
-        .or_else(|| {
-            control
-                .as_ref()
-                .filter(|check| check.p < CONTROL_ALPHA)
-                .map(|check| Reason::ControlFailed { p: check.p })
-        })
+        .or_else(|| control.as_ref().and_then(ControlCheck::failure))
         .or_else(|| unlike_units(&question.metric, records))
         .or_else(|| course.too_early())
         .or_else(|| seen_carry_over(drift.as_ref()));
@@ -436,6 +428,7 @@ mod tests {
     use super::super::Interrupted;
     use super::*;
     use record::{Measurements, Operations, Quantity, Role, SCHEMA, Status, Stopping, Trial};
+    use stats::CONTROL_ALPHA;
     use units::random::Random;
 
     fn question() -> Question {

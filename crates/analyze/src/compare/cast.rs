@@ -2,6 +2,7 @@
 
 use super::ArmComparison;
 use record::{Record, Role, Status};
+use stats::{CONTROL_ALPHA, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Records that are no experiment that could be judged.
@@ -32,10 +33,17 @@ fn listed(names: &[String]) -> String {
 pub struct ControlCheck {
     pub arm: String,
     /// The p of all tests together: of all rows and of each, at this look and those before. Each
-    /// spends its part of [`stats::CONTROL_ALPHA`], and the one that comes nearest to its part is
+    /// spends its part of [`CONTROL_ALPHA`], and the one that comes nearest to its part is
     /// scaled to the whole.
     pub p: f64,
     pub blocks: usize,
+}
+
+impl ControlCheck {
+    /// Why there is no verdict where it fails.
+    pub(super) fn failure(&self) -> Option<Reason> {
+        (self.p < CONTROL_ALPHA).then_some(Reason::ControlFailed { p: self.p })
+    }
 }
 
 /// Who plays what.
