@@ -58,7 +58,7 @@ impl<'p> Inlay<'p> {
             arm: 0,
             dashes: 0,
             is_faint: false,
-            place: Place::Plot,
+            place: Within::Plot,
         }];
         for part in self.svg.split('<').skip(1) {
             let Some((tag, text)) = part.split_once('>') else {
@@ -85,7 +85,7 @@ impl<'p> Inlay<'p> {
 
 /// The group that something stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Within {
     Plot,
     Grid,
     Ticks,
@@ -102,7 +102,7 @@ struct Style {
     arm: usize,
     dashes: usize,
     is_faint: bool,
-    place: Place,
+    place: Within,
 }
 
 impl Style {
@@ -110,9 +110,9 @@ impl Style {
         let mut out = self;
         for class in classes(tag) {
             match class {
-                "grid" => out.place = Place::Grid,
-                "ticks" => out.place = Place::Ticks,
-                "arm" => out.place = Place::Arm,
+                "grid" => out.place = Within::Grid,
+                "ticks" => out.place = Within::Ticks,
+                "arm" => out.place = Within::Arm,
                 "faint" => out.is_faint = true,
                 _ => {
                     let number = |letter: char| class.strip_prefix(letter)?.parse::<usize>().ok();
@@ -161,7 +161,7 @@ impl Style {
             };
             canvas.stroke(outline(), self.ink(ink), stroke);
         };
-        if self.place == Place::Grid {
+        if self.place == Within::Grid {
             stroke(GRID, 1.0, &[]);
         } else if has("axis") {
             stroke(QUIET, 1.0, &[]);
@@ -182,7 +182,7 @@ impl Style {
         let has = |class: &str| classes(tag).any(|of| of == class);
         let number = |name: &str| attribute(tag, name).and_then(|of| of.parse().ok());
         let at = self.at((number("x").unwrap_or(0.0), number("y").unwrap_or(0.0)));
-        let is_quiet = self.place == Place::Ticks || has("title");
+        let is_quiet = self.place == Within::Ticks || has("title");
         let (size, ink) = match (has("note"), is_quiet) {
             (true, _) if has("tint") => (11.0, ARMS[self.arm]),
             (true, _) => (11.0, INK),
@@ -196,7 +196,7 @@ impl Style {
             ink: self.ink(ink),
         };
         let text = plain(text);
-        if has("note") || self.place == Place::Arm {
+        if has("note") || self.place == Within::Arm {
             canvas.halo(&text, at, self.anchor, look, 3.0 * self.scale);
         }
         canvas.text(&text, at, self.anchor, f32::MAX, look);
@@ -324,7 +324,7 @@ mod tests {
             arm: 0,
             dashes: 0,
             is_faint: false,
-            place: Place::Plot,
+            place: Within::Plot,
         };
         let steps = outline("M1 2V-3.5l8 8m0-8H4v4z", style);
         assert_eq!(

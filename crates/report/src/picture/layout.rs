@@ -64,10 +64,10 @@ pub(super) fn layout(study: &Study) -> Canvas {
     let mut canvas = Canvas::new(PAPER, &words(&document, &opening));
     head(&mut canvas, &document);
     match opening {
-        Opening::Card(card) => grid(&mut canvas, card),
+        FirstPicture::Card(card) => grid(&mut canvas, card),
         _ if !lines.is_empty() => forest(&mut canvas, study, &lines),
-        Opening::Plot(plot, inlay) => with_plot(&mut canvas, &document, plot, &inlay),
-        Opening::Words(why) => {
+        FirstPicture::Plot(plot, inlay) => with_plot(&mut canvas, &document, plot, &inlay),
+        FirstPicture::Words(why) => {
             let said = said(&document);
             let mut y = sentences(&mut canvas, said, (TOP + 40.0, RIGHT - LEFT), LARGE);
             if let Some(why) = why {
@@ -81,22 +81,22 @@ pub(super) fn layout(study: &Study) -> Canvas {
 }
 
 /// What the first screen of the page shows.
-enum Opening<'d> {
+enum FirstPicture<'d> {
     Card(&'d Card),
     Plot(&'d Plot, Inlay<'d>),
     /// And why nothing is drawn.
     Words(Option<String>),
 }
 
-fn opening<'d>(document: &'d Document<'_>) -> Opening<'d> {
+fn opening<'d>(document: &'d Document<'_>) -> FirstPicture<'d> {
     let answer = document.sections.iter().take(1);
     let mut why = None;
     for block in answer.flat_map(|section| &section.blocks).skip(1) {
         match block {
-            Block::Card(card) => return Opening::Card(card),
+            Block::Card(card) => return FirstPicture::Card(card),
             Block::Plot(plot) => {
                 if let Some(inlay) = Inlay::of(&plot.svg) {
-                    return Opening::Plot(plot, inlay);
+                    return FirstPicture::Plot(plot, inlay);
                 }
             }
             Block::Text(text) => why = Some(text.clone()),
@@ -112,15 +112,15 @@ fn opening<'d>(document: &'d Document<'_>) -> Opening<'d> {
             | Block::Findings => {}
         }
     }
-    Opening::Words(why)
+    FirstPicture::Words(why)
 }
 
 /// What the picture says, for those who cannot see it.
-fn words(document: &Document<'_>, opening: &Opening<'_>) -> String {
+fn words(document: &Document<'_>, opening: &FirstPicture<'_>) -> String {
     let (title, lead) = headline(document);
     let mut out = vec![title, lead];
     match opening {
-        Opening::Card(card) => {
+        FirstPicture::Card(card) => {
             for line in &card.lines {
                 for (side, cell) in ["read", "write"].iter().zip(&line.cells) {
                     let cell = cell
@@ -130,12 +130,12 @@ fn words(document: &Document<'_>, opening: &Opening<'_>) -> String {
                 }
             }
         }
-        Opening::Plot(plot, _) => {
+        FirstPicture::Plot(plot, _) => {
             out.extend(said(document));
             out.push(plot.caption.clone());
             out.extend(plot.legend.iter().map(|(_, name)| name.clone()));
         }
-        Opening::Words(why) => out.extend(said(document).chain(why.clone())),
+        FirstPicture::Words(why) => out.extend(said(document).chain(why.clone())),
     }
     out.push(document.answer.belief.text.clone());
     out.join("; ")

@@ -5,24 +5,24 @@ use super::layout::{BOTTOM, INK, LEFT, QUIET, bold, plain};
 
 /// How sentences are set.
 #[derive(Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct Typesetting {
     look: Type,
     /// From one line to the next, and how much more from a sentence to the next.
     line: f32,
     between: f32,
 }
 
-pub(super) const LARGE: Setting = Setting {
+pub(super) const LARGE: Typesetting = Typesetting {
     look: bold(26.0, INK),
     line: 36.0,
     between: 14.0,
 };
-pub(super) const MEDIUM: Setting = Setting {
+pub(super) const MEDIUM: Typesetting = Typesetting {
     look: bold(22.0, INK),
     line: 30.0,
     between: 14.0,
 };
-pub(super) const SMALL: Setting = Setting {
+pub(super) const SMALL: Typesetting = Typesetting {
     look: plain(18.0, QUIET),
     line: 26.0,
     between: 6.0,
@@ -34,7 +34,7 @@ pub(super) fn sentences(
     canvas: &mut Canvas,
     said: impl Iterator<Item = String>,
     (from, most): (f32, f32),
-    set: Setting,
+    set: Typesetting,
 ) -> f32 {
     let mut y = from;
     for text in said {
