@@ -67,6 +67,8 @@ fn what_a_command_states_keeps_its_unit_in_every_form_of_a_verdict() {
     for form in ["report.html", "report.md"] {
         let page = fs::read_to_string(dir.path().join(form)).expect("it was written");
         assert!(page.contains("Compared: speed in KB/s, each arm"), "{form}");
+        let levels = "speed: medians 5.31M KB/s (first) and 7.02M KB/s (second) over 6 blocks";
+        assert!(page.contains(levels), "{form}");
     }
     let report = json(&dir.path().join("report.json"));
     assert_eq!(report["compared"]["unit"], "KB/s");

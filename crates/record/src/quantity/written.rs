@@ -29,7 +29,7 @@ impl Quantity {
         &self,
         records: impl IntoIterator<Item = &'r Record>,
     ) -> BTreeSet<Option<&'r str>> {
-        if !matches!(self.measure.source, Source::Stated(_)) {
+        if !self.is_stated() {
             return BTreeSet::new();
         }
         let summaries = records.into_iter().flat_map(|record| &record.summaries);
@@ -38,6 +38,12 @@ impl Quantity {
             .filter(|(_, summary)| summary.figures.contains_key(&self.parameter))
             .map(|(_, summary)| unit_of(summary, &self.parameter))
             .collect()
+    }
+
+    /// Whether it is a number that only its source knows, by a name of the source's own.
+    #[must_use]
+    pub fn is_stated(&self) -> bool {
+        matches!(self.measure.source, Source::Stated(_))
     }
 
     /// The unit that its source names, if there is one.

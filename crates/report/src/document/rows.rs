@@ -8,8 +8,9 @@ use super::{
 };
 use crate::comparison::{drift_lines, shown};
 use crate::words::some;
-use analyze::{Cell, Figure, Study, StudyRow, is_told_apart};
+use analyze::{Cell, Figure, RowComparison, Study, StudyRow, is_told_apart};
 use record::Quantity;
+use stats::{Reason, Verdict};
 use std::collections::BTreeSet;
 
 /// The name that a study gives to all kinds of operations together.
@@ -53,6 +54,7 @@ fn part(study: &Study, index: usize, room: Breadth, with_verdicts: bool) -> Sect
         if with_verdicts && !verdicts.is_empty() {
             blocks.push(Block::Verdicts(verdicts));
         }
+        blocks.extend(items(stated_medians(study, row)));
         blocks.push(Block::Table(sides(study, index)));
         let drift = row.drift.iter().flat_map(drift_lines);
         blocks.extend(items(
@@ -84,6 +86,30 @@ fn part(study: &Study, index: usize, room: Breadth, with_verdicts: bool) -> Sect
 
 fn items<'s>(texts: Vec<String>) -> Option<Block<'s>> {
     (!texts.is_empty()).then_some(Block::Items(texts))
+}
+
+/// Where both sides lie by a number that only its source knows: no column of the tables is of it.
+fn stated_medians(study: &Study, row: &StudyRow) -> Vec<String> {
+    let name = |arm: usize| study.arms[arm].name.as_str();
+    let base = study.baseline.filter(|_| study.metric.is_stated());
+    let of = |(arm, found): (usize, &Option<RowComparison>)| {
+        let found = found.as_ref().filter(|found| {
+            !matches!(
+                found.verdict,
+                Verdict::Invalid(Reason::NotDrawnByLot { .. })
+            )
+        })?;
+        Some(format!(
+            "{}: medians {} ({}) and {} ({}) over {} blocks",
+            study.metric.name(),
+            study.metric.number(found.base?),
+            name(base?),
+            study.metric.number(found.candidate?),
+            name(arm),
+            found.blocks
+        ))
+    };
+    row.comparisons.iter().enumerate().filter_map(of).collect()
 }
 
 /// Every row of the only arm; the steps of a search stand in the table of its curve.
