@@ -75,6 +75,16 @@ fn what_a_command_states_keeps_its_unit_in_every_form_of_a_verdict() {
 }
 
 #[test]
+fn a_unit_in_the_words_of_markdown_is_no_markdown() {
+    let dir = with_plan(&plan("<b>KB|s"));
+    let run = ["lab", "run", "p.toml", "-o", "verdict.md"];
+    said(&in_dir(dir.path(), &run), 0);
+    let summary = fs::read_to_string(dir.path().join("verdict.md")).expect("it was written");
+    let cell = r"| 5.31M &lt;b&gt;KB\|s |";
+    assert!(summary.contains(cell), "{summary}");
+}
+
+#[test]
 fn a_table_keeps_the_unit_that_is_said_of_it_and_two_units_have_no_verdict() {
     let dir = tempfile::tempdir().expect("the test can do this");
     let lines = (0..20).map(|block| {

@@ -166,7 +166,7 @@ fn line(out: &mut String, verdicts: &Verdicts<'_>, entry: &Entry<'_>) {
     let median = |value: Option<f64>| {
         value.map_or_else(
             || "-".to_owned(),
-            |value| verdicts.question.metric.number(value),
+            |value| escaped(&verdicts.question.metric.number(value)),
         )
     };
     let _infallible = writeln!(
