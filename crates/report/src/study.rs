@@ -214,7 +214,7 @@ mod tests {
         ## Method and limits
 
         - Measured by fathom.
-        - Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; a source's own units are converted.
+        - Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; a source's own units are converted, but for those of numbers that a command or a table states.
         - n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not independent and are never counted as n.
         - Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval); intervals are of 95 % for one look at one figure.
         - The interval of a level is of these runs in this time. A device that slows down for minutes, or a noisy neighbour, may give another level outside it.
@@ -277,7 +277,8 @@ mod tests {
 
         Measured by fathom.
         Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS
-          are operations a second; a source's own units are converted.
+          are operations a second; a source's own units are converted, but for those of numbers that a
+          command or a table states.
         n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there
           is no plan. Operations within a run are not independent and are never counted as n.
         Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval);

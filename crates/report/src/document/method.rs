@@ -27,7 +27,7 @@ fn sentences(study: &Study) -> Vec<String> {
         format!("Measured by {}.", tools.join(", ")),
         format!(
             "Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, {} are operations a second; \
-             a source's own units are converted.",
+             a source's own units are converted, but for those of numbers that a command or a table states.",
             super::heading(study, &Quantity::named("iops"))
         ),
         "n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not \
