@@ -16,7 +16,7 @@ use board::Board;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{Event, Watch};
 use lab::Kept;
-use record::{Interval, PlanFacts, Record};
+use record::{Interval, Measurements, PlanFacts, Record};
 use report::LiveState;
 use screen::ProgressScreen;
 use server::Shows;
@@ -196,17 +196,9 @@ impl Live {
         };
         work.add_ranks(all, each);
         let now = work.now();
-        let Showing {
-            screen,
-            board,
-            view,
-            ..
-        } = &mut *told;
+        let Showing { screen, view, .. } = &mut *told;
         screen.show(&now, view.as_ref());
-        if let Some(board) = board {
-            board.count(&all.operations);
-            board.interval(now, || view.as_ref().and_then(LiveView::record));
-        }
+        told.interval(now, &all.operations);
     }
 
     /// What the record of a work must say of a page that was made while it was measured.
@@ -271,10 +263,7 @@ impl Watch for Live {
                 drop(told);
                 board.edge(now, fresh);
             }
-            Event::Interval { interval, .. } => {
-                board.count(&interval.operations);
-                board.interval(now, || view.as_ref().and_then(LiveView::record));
-            }
+            Event::Interval { interval, .. } => told.interval(now, &interval.operations),
             Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Rehearsed { .. } => {
                 board.interval(now, || None);
             }
@@ -294,6 +283,13 @@ impl Showing {
         if let Some(view) = &mut self.view {
             view.plan(plan);
         }
+    }
+
+    /// The edge of an interval in which so much was done.
+    fn interval(&self, now: LiveState, done: &Measurements) {
+        let Some(board) = &self.board else { return };
+        board.count(done);
+        board.interval(now, || self.view.as_ref().and_then(LiveView::record));
     }
 
     fn count(&mut self, record: &Record) {

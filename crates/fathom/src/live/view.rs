@@ -48,7 +48,7 @@ pub(crate) struct WorkView {
     last: Vec<(usize, Interval)>,
     series: Vec<Interval>,
     /// Where ranks do it together, what each of them did last, and what all have told.
-    ranks: Vec<RankNow>,
+    ranks: Option<Vec<RankNow>>,
     told: Measurements,
 }
 
@@ -140,7 +140,7 @@ impl LiveView {
             Self::Work(view) => {
                 view.series.clear();
                 view.last.clear();
-                view.ranks.clear();
+                view.ranks = None;
                 view.told = Measurements::default();
             }
         }
@@ -200,7 +200,7 @@ impl LiveView {
     /// What of a record has not been counted while it was measured.
     pub(super) fn uncounted(&self, record: &Record) -> Option<Measurements> {
         match self {
-            Self::Work(view) if view.ranks.is_empty() => None,
+            Self::Work(view) if view.ranks.is_none() => None,
             Self::Work(view) => Some(record.operations.since(&view.told)),
             Self::Experiment(_) | Self::Profile(_) => Some(record.operations.clone()),
         }
@@ -293,7 +293,7 @@ impl WorkView {
             record: context.record("run", names.first().unwrap_or(&"run"), None),
             last: Vec::new(),
             series: Vec::new(),
-            ranks: Vec::new(),
+            ranks: None,
             told: Measurements::default(),
         }
     }
@@ -313,7 +313,7 @@ impl WorkView {
             name,
             last: Vec::new(),
             series: Vec::new(),
-            ranks: Vec::new(),
+            ranks: None,
             told: Measurements::default(),
         }
     }
@@ -332,7 +332,7 @@ impl WorkView {
     /// What all ranks have done since the last time, and what each of them did last.
     pub(super) fn add_ranks(&mut self, all: &Interval, each: Vec<RankNow>) {
         self.told.merge(&all.operations);
-        self.ranks = each;
+        self.ranks = Some(each);
         self.add(0, all);
     }
 
@@ -340,7 +340,7 @@ impl WorkView {
         let now = WorkNow {
             name: &self.name,
             last: &self.last,
-            ranks: &self.ranks,
+            ranks: self.ranks.as_deref().unwrap_or_default(),
             planned_ns: self.planned_ns,
             warmup_ns: self.warmup_ns,
         };
