@@ -4,7 +4,7 @@ use crate::Effective;
 use record::Record;
 
 /// Below this share of what the median host did, a host is slow.
-const SLOW: f64 = 0.8;
+pub const SLOW_HOST: f64 = 0.8;
 
 /// A host that did much less than its like.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,9 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let Some(median) = sorted.get(sorted.len() / 2) else {
         return Vec::new();
     };
-    let slow = rates.iter().filter(|(_, _, rate)| *rate < SLOW * median);
+    let slow = rates
+        .iter()
+        .filter(|(_, _, rate)| *rate < SLOW_HOST * median);
     slow.map(|(number, host, rate)| SlowHost {
         number: *number,
         name: host.called().into_owned(),

@@ -1,6 +1,7 @@
 //! One or several works that run together.
 
 use super::{LiveState, NowTable, about};
+use analyze::SLOW_HOST;
 use record::{Interval, Measurements, Operations};
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 use units::{ByteRate, Nanos, Rate};
@@ -12,9 +13,6 @@ pub struct RankNow {
     /// What was new in its last word.
     pub last: Interval,
 }
-
-/// A rank that does less than this share of the median rank is marked, as the rule `straggler` does.
-const SLOW: f64 = 0.8;
 
 /// What is known of works while they run.
 #[derive(Clone, Copy, Debug)]
@@ -127,11 +125,12 @@ fn ranks_table(ranks: &[RankNow]) -> NowTable {
     };
     let mut sorted: Vec<(f64, &RankNow)> = ranks.iter().map(|of| (rate(of), of)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Of two the faster one, as for the hosts of a record.
     let median = sorted.get(sorted.len() / 2).map_or(0.0, |of| of.0);
     for (rate, of) in sorted {
         let share = rate / median;
         let mut of_median = format!("{:.0} %", share * 100.0);
-        if share < SLOW {
+        if share < SLOW_HOST {
             of_median.push_str(" SLOW");
         }
         if !share.is_finite() {
