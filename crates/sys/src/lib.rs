@@ -45,8 +45,8 @@ pub use memory::{
 pub use poll::{Readiness, wait_ready};
 pub use process::{
     Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns, precise_sleeps,
-    raise_file_limit, random_bits, set_affinity, thread_id, usage_of_process, usage_of_thread,
-    wall_clock_state,
+    raise_file_limit, random_bits, run_before_others, set_affinity, thread_id, usage_of_process,
+    usage_of_thread, wall_clock_state,
 };
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor, stop_with_another};

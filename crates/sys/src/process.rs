@@ -117,6 +117,20 @@ pub fn precise_sleeps() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
+/// Has the calling thread run before all ordinary ones (`SCHED_RR`, the lowest real-time priority);
+/// threads that it starts are ordinary.
+///
+/// # Errors
+/// The right to it is missing: `CAP_SYS_NICE`, or a limit of the real-time priority of 1 or more.
+pub fn run_before_others() -> io::Result<()> {
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    let priority: libc::c_int = 1;
+    // The call itself: the function of musl says that there is none.
+    // SAFETY: the kernel reads one number.
+    checked(unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) })
+        .map(drop)
+}
+
 /// Ends the process without asking anybody in it: what waits for its end may wait for ever.
 pub fn exit_at_once(code: i32) -> ! {
     // SAFETY: the process is gone when this is done.

@@ -21,6 +21,6 @@ mod wire;
 pub use error::UblkError;
 pub use estate::{Estate, Inherited, StartSign, inherited_control};
 pub use server::{serve_queues, size_keeper};
-pub use serving::{UblkData, UblkServing, UblkStarted};
+pub use serving::{UblkData, UblkPriority, UblkServing, UblkStarted};
 pub use standing::{UblkServer, UblkStanding, features, standing, stop_standing};
 pub use supervisor::supervise;

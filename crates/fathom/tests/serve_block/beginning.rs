@@ -45,6 +45,33 @@ fn the_word_that_means_any_number_to_the_kernel_is_no_number_of_a_device() {
 }
 
 #[test]
+fn who_may_not_run_before_others_is_told_so_before_anything_is_made() {
+    let log = tempfile::tempdir().unwrap();
+    let log = log.path().join("log");
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -r 0 && exec setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice \"$@\"",
+            "sh",
+        ])
+        .arg(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "block", "--front", "ublk", "--size", "4m"])
+        .args(["--real-time", "--log"])
+        .arg(&log)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    if !sys::is_root() || said.contains("setpriv:") || said.contains("ulimit") {
+        println!("SKIPPED: needs root and setpriv: {said}");
+        return;
+    }
+    assert!(said.contains("CAP_SYS_NICE"), "{said}");
+    assert!(said.contains("not permitted"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!log.exists());
+}
+
+#[test]
 fn words_that_cannot_be_meant_are_a_mistake_and_make_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -13,6 +13,10 @@ pub enum UblkError {
     )]
     NotPermitted { what: &'static str },
     #[error(
+        "the queues may not run before other threads: --real-time needs the capability CAP_SYS_NICE or a limit of real-time priorities (ulimit -r)"
+    )]
+    NoRealTime(#[source] io::Error),
+    #[error(
         "the kernel refuses a ring (containers often forbid io_uring, as does the sysctl kernel.io_uring_disabled)"
     )]
     NoRing(#[source] io::Error),

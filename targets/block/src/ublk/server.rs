@@ -4,7 +4,7 @@ use super::control::{Commander, char_path};
 use super::error::UblkError;
 use super::queue::Queue;
 use super::raw::QueueShape;
-use super::serving::UblkData;
+use super::serving::{UblkData, UblkPriority};
 use super::wire::DeviceFacts;
 use crate::device::{ServedDevice, SizeKeeper};
 use std::fs::File;
@@ -28,6 +28,7 @@ pub fn serve_queues(
     device: &Arc<ServedDevice>,
     number: u32,
     unprivileged: bool,
+    priority: UblkPriority,
     end: OwnedFd,
 ) -> Result<(), UblkError> {
     let mut commander = Commander::open(unprivileged)?;
@@ -54,6 +55,7 @@ pub fn serve_queues(
         let (flag, all) = (Arc::clone(&ending), Arc::clone(&all));
         let carriers = Arc::clone(&carriers);
         let queue = move || {
+            priority.take()?;
             let carriers = (*carriers).as_ref();
             Queue::new(char_device, shape, lane, carriers, flag, &all).and_then(Queue::run)
         };

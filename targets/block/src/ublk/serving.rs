@@ -4,6 +4,7 @@ use super::control::too_old;
 use super::error::UblkError;
 use super::wire::{DeviceFacts, MOST_DEPTH, Parameters, SECTOR, attribute, feature, kind};
 use crate::device::Geometry;
+use std::io;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -61,6 +62,39 @@ impl UblkData {
             .into_iter()
             .find(|way| flags & way.features() == way.features());
         known.unwrap_or(Self::Copied)
+    }
+}
+
+/// Before whom the queues run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UblkPriority {
+    /// As every thread.
+    Ordinary,
+    /// Before every ordinary thread.
+    RealTime,
+}
+
+impl UblkPriority {
+    /// Whether this process may have it.
+    ///
+    /// # Errors
+    /// The right to it is missing.
+    pub fn is_permitted(self) -> Result<(), UblkError> {
+        if self == Self::Ordinary {
+            return Ok(());
+        }
+        let tries = std::thread::Builder::new().spawn(move || self.take());
+        let tries = tries.map_err(UblkError::system("start a thread"))?;
+        let taken = tries.join().unwrap_or(Ok(()));
+        taken.map_err(UblkError::NoRealTime)
+    }
+
+    /// Gives it to the calling thread.
+    pub(super) fn take(self) -> io::Result<()> {
+        match self {
+            Self::Ordinary => Ok(()),
+            Self::RealTime => sys::run_before_others(),
+        }
     }
 }
 

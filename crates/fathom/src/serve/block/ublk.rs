@@ -8,8 +8,8 @@ use crate::tell;
 use anyhow::{Context as _, Result};
 use block::control::{self, ControlSocket};
 use block::ublk::{
-    Estate, Inherited, StartSign, UblkData, UblkServer, UblkServing, UblkStarted, features,
-    inherited_control, serve_queues, size_keeper, standing, stop_standing,
+    Estate, Inherited, StartSign, UblkData, UblkPriority, UblkServer, UblkServing, UblkStarted,
+    features, inherited_control, serve_queues, size_keeper, standing, stop_standing,
 };
 use block::{BlockBackend, Geometry, MemoryBackend, OrdersFile, ServedDevice};
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -28,7 +28,7 @@ const SERVER: &str = "serve-device";
 /// Where it finds what outlives it.
 const INHERITS: &str = "inherits";
 /// What only this front knows.
-pub(super) const ARGUMENTS: [&str; 8] = [
+pub(super) const ARGUMENTS: [&str; 9] = [
     "number",
     "queues",
     "depth",
@@ -36,6 +36,7 @@ pub(super) const ARGUMENTS: [&str; 8] = [
     "no-recovery",
     "user-copy",
     "auto-buffers",
+    "real-time",
     "unprivileged",
 ];
 
@@ -58,6 +59,7 @@ pub(super) fn arguments(command: Command) -> Command {
         .arg(ublk(switch("no-recovery", "A server that dies takes the device with it, instead of being started again")))
         .arg(ublk(switch("user-copy", "Fetch the data of requests by calls: less memory, more calls")))
         .arg(ublk(switch("auto-buffers", "Have the kernel move data between the client's pages and the device's file itself (Linux 6.16)").conflicts_with("user-copy")))
+        .arg(ublk(switch("real-time", "Run the queues before every ordinary thread (needs CAP_SYS_NICE)")))
         .arg(ublk(switch("unprivileged", "Make a device of this user, without CAP_SYS_ADMIN; it cannot recover")))
         .arg(Arg::new(SERVER).long(SERVER).value_name("N").hide(true).requires(INHERITS).value_parser(value_parser!(u32)))
         .arg(Arg::new(INHERITS).long(INHERITS).value_name("DESCRIPTORS").hide(true))
@@ -136,6 +138,14 @@ fn data(matches: &ArgMatches) -> UblkData {
     }
 }
 
+fn priority(matches: &ArgMatches) -> UblkPriority {
+    if matches.get_flag("real-time") {
+        UblkPriority::RealTime
+    } else {
+        UblkPriority::Ordinary
+    }
+}
+
 /// Runs the device: as its supervisor, or as the server that the supervisor has started.
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let geometry = geometry(matches)?;
@@ -188,7 +198,7 @@ fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
     let told = spec.map(|spec| (spec.to_owned(), started));
     let listener = matches.contains_id("control").then(inherited_control);
     obey(Arc::clone(&device), told, listener.transpose()?)?;
-    serve_queues(&device, number, unprivileged, end)?;
+    serve_queues(&device, number, unprivileged, priority(matches), end)?;
     if let Some(end) = device.finish() {
         tell::say(end.to_string().trim_end());
     }
@@ -249,6 +259,8 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
     if let Some(way) = way.filter(|_| serving.unprivileged) {
         return Err(Usage(format!("{way} is not for --unprivileged devices")).into());
     }
+    let priority = priority(matches);
+    priority.is_permitted()?;
     let memory = kept::memory(matches, geometry.block, || 0)?;
     let mut made = MadeFiles::default();
     let size = match &memory {
@@ -270,14 +282,14 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
         if servers == 1 && super::spec(matches).is_some() {
             estate.begin()?;
         }
-        say(&announced(started, size, servers));
+        say(&announced(started, size, priority, servers));
         Ok(())
     };
     block::ublk::supervise(&serving, size, geometry, &end, &mut start, &mut ready)?;
     Ok(0)
 }
 
-fn announced(started: &UblkStarted, size: u64, servers: u32) -> String {
+fn announced(started: &UblkStarted, size: u64, priority: UblkPriority, servers: u32) -> String {
     if servers > 1 {
         return format!("server {} goes on with {}\n", started.server, started.node);
     }
@@ -286,13 +298,17 @@ fn announced(started: &UblkStarted, size: u64, servers: u32) -> String {
         UblkData::Calls => ", user copy",
         UblkData::Registered => ", automatic buffers",
     };
+    let real_time = match priority {
+        UblkPriority::Ordinary => "",
+        UblkPriority::RealTime => ", real time",
+    };
     let recovery = if started.recovery {
         ""
     } else {
         ", without recovery"
     };
     format!(
-        "serving {}: {}, {} × depth {}{copy}{recovery}, server {}\n",
+        "serving {}: {}, {} × depth {}{copy}{real_time}{recovery}, server {}\n",
         started.node,
         Bytes(size),
         started.queues,
