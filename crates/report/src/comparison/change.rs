@@ -42,9 +42,18 @@ pub(crate) fn shown(effect: &Estimate) -> String {
         let [point, low, high] = factors(effect);
         return format!("{point} times [{low}, {high}]");
     }
-    let ratio = |log: f64| 100.0 * log.exp_m1();
-    let (low, high) = (ratio(effect.low), ratio(effect.high));
-    format!("{:+.1} % [{low:+.1}, {high:+.1}]", ratio(effect.point))
+    let [point, low, high] = [effect.point, effect.low, effect.high].map(in_percent);
+    format!("{point} % [{low}, {high}]")
+}
+
+/// What rounds to nothing has no minus.
+fn in_percent(log: f64) -> String {
+    let change = format!("{:+.1}", 100.0 * log.exp_m1());
+    if change == "-0.0" {
+        "+0.0".to_owned()
+    } else {
+        change
+    }
 }
 
 /// Change and interval apart, as two cells of a table.
@@ -60,8 +69,8 @@ pub(crate) fn in_cells(effect: &Estimate) -> [String; 2] {
             format!("{low} to {high} times")
         }
         (true, false) => {
-            let end = |log: f64| format!("{:+.1} %", 100.0 * log.exp_m1());
-            format!("{} to {}", end(effect.low), end(effect.high))
+            let [low, high] = [effect.low, effect.high].map(in_percent);
+            format!("{low} % to {high} %")
         }
     };
     [point, interval]
@@ -119,6 +128,13 @@ mod tests {
             in_cells(&effect([1.02, 1.08, 1.1])),
             ["+8.0 %", "+2.0 % to +10.0 %"]
         );
+    }
+
+    #[test]
+    fn what_rounds_to_nothing_has_no_minus() {
+        let nothing = effect([0.9997, 0.9999, 1.01]);
+        assert_eq!(shown(&nothing), "+0.0 % [+0.0, +1.0]");
+        assert_eq!(in_cells(&nothing), ["+0.0 %", "+0.0 % to +1.0 %"]);
     }
 
     #[test]
