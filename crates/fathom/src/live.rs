@@ -133,7 +133,7 @@ impl Live {
         }
     }
 
-    /// What is done before the first slot.
+    /// What is done before the first slot, or what is waited for.
     pub(crate) fn waits(&self, text: &str) {
         let now = LiveState::waiting(text.to_owned());
         let mut told = self.told();
@@ -141,7 +141,7 @@ impl Live {
             told.screen.show(&now, None);
         }
         if let Some(board) = &told.board {
-            board.interval(now, || None);
+            board.interval(now, || told.view.as_ref().and_then(LiveView::record));
         }
     }
 
@@ -264,7 +264,10 @@ impl Watch for Live {
                 board.edge(now, fresh);
             }
             Event::Interval { interval, .. } => told.interval(now, &interval.operations),
-            Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Rehearsed { .. } => {
+            Event::Preparing { .. }
+            | Event::WarmingUp { .. }
+            | Event::Rehearsing { .. }
+            | Event::Rehearsed { .. } => {
                 board.interval(now, || None);
             }
         }

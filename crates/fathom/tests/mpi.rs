@@ -563,26 +563,36 @@ fn whoever_watches_the_root_sees_what_all_ranks_do() {
         let name = launcher.name;
         let server = Server::start(|_| Act::Answer);
         let target = server.s3("bench");
-        let load = format!("load get --target {target} --users 4 --seeds 8");
-        for what in ["run x --file-size 4M --random", &load] {
+        let load = format!("load get --target {target} --users 4 --seeds 8 --rate 400");
+        let run = "run x --file-size 4M --random --rate-iops 400 --duration 4s".to_owned();
+        // A warm-up as long as the measured time is no part of it.
+        let warmed = format!("{load} --warmup 4s --duration 4s");
+        let searched = format!("{load} --find-knee errors<1% --most-rate 400 --step-duration 4s");
+        for what in [run, warmed, searched] {
             let dir = place();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
             drop(listener);
             let words = format!(
-                "{what} --rate{} 400 --duration 6s --max-skew 60s --live-interval 200ms --prometheus --prometheus-port {port} --records r.jsonl",
-                if what == load { "" } else { "-iops" }
+                "{what} --max-skew 60s --live-interval 200ms --prometheus --prometheus-port {port} --records r.jsonl"
             );
             let mut line = launcher.line("4", dir.path(), &words);
             let output = line.stdout(Stdio::piped()).stderr(Stdio::piped());
             let child = output.spawn().unwrap();
-            let own_share = 600;
+            let own_share = 400;
             let seen = counted_beyond(own_share, port);
             let output = child.wait_with_output().unwrap();
             let said = said(&output);
-            assert_eq!(output.status.code(), Some(0), "{name}: {said}");
-            let count = record(dir.path(), name).operations.count();
-            assert!(seen <= count, "{name}: {seen} seen, {count} done");
+            // Whether a busy machine keeps the rate is not what is asked here.
+            let is_search = what.contains("find-knee");
+            let code = output.status.code();
+            assert!(
+                code == Some(0) || is_search && code == Some(3),
+                "{name}: {what}: {said}"
+            );
+            let records = read_records(&dir.path().join("r.jsonl")).unwrap().records;
+            let count: u64 = records.iter().map(|record| record.operations.count()).sum();
+            assert!(seen <= count, "{name}: {what}: {seen} seen, {count} done");
             nobody_is_left(dir.path(), name);
         }
     }

@@ -12,6 +12,8 @@ pub enum Event<'a> {
         /// At which they are written at this moment; `None` where nobody took the time.
         bytes_per_second: Option<f64>,
     },
+    /// A work is being warmed up for so long; what it does until then is in no interval.
+    WarmingUp { for_ns: u64 },
     /// What was done since the last such event, by one of several works that run together.
     Interval {
         /// From 0, in the order in which they were asked for.

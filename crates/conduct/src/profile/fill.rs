@@ -199,6 +199,7 @@ impl Watch for FillWatch<'_> {
                 self.tell(Some(u64_to_f64(bytes) * 1e9 / u64_to_f64(ns.max(1))));
             }
             Event::Preparing { .. }
+            | Event::WarmingUp { .. }
             | Event::Rehearsing { .. }
             | Event::Rehearsed { .. }
             | Event::Slot(_) => {}

@@ -15,14 +15,14 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 
 pub(super) struct GroupKeeper {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl GroupKeeper {
-    /// Nothing is written by it after this: what comes later takes the place of all of it.
-    pub(super) fn end(self) {
+/// Nothing is written by it after this: what comes later takes the place of all of it.
+impl Drop for GroupKeeper {
+    fn drop(&mut self) {
         self.is_over.store(true, Relaxed);
-        let _what_it_could_not_write_it_has_told = self.thread.join();
+        let _what_it_could_not_write_it_has_told = self.thread.take().map(JoinHandle::join);
     }
 }
 
@@ -65,6 +65,9 @@ impl RankGroup<'_> {
                 clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
             }
         })?;
-        Ok(Some(GroupKeeper { is_over, thread }))
+        Ok(Some(GroupKeeper {
+            is_over,
+            thread: Some(thread),
+        }))
     }
 }

@@ -3,6 +3,8 @@
 
 use super::connection::{fault_of, fault_word};
 use super::together::RankGroup;
+use super::watched::{LoadSoFar, RankWatch};
+use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::load::knee_exit_code;
 use crate::tell::layout;
@@ -43,6 +45,7 @@ impl RankGroup<'_> {
         context: Context,
         live: &Live,
     ) -> Result<i32> {
+        live.begin_plain(GroupWork::Load(Box::new(task.clone())).view(&context));
         let mut steps = RankSteps {
             group: self,
             task,
@@ -159,7 +162,13 @@ impl RankSteps<'_> {
         let Some(setup) = &mut self.setup else {
             return Err(fault("nothing was made for the load".into(), 1));
         };
-        let part = match setup.run(&own.plan, &self.context, &mut self.live) {
+        let (live, connection) = (&self.live, self.group.connection);
+        connection.seen().forget_snapshots();
+        let measured = self.group.telling(self.context.clone(), |context| {
+            let mut watch = RankWatch::new(live, connection, LoadSoFar::told_by(context));
+            setup.run(&own.plan, context, &mut watch)
+        });
+        let part = match measured.map_err(|error| fault(error.to_string(), 1))? {
             Ok(record) => Ok(self.group.clocked(Record {
                 asked: own.asked.clone(),
                 ..record

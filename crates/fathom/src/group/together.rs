@@ -4,9 +4,9 @@ use super::agree::{Hello, agree};
 use super::connection::{RankLink, fault_by, fault_of, fault_word};
 use super::course::{GroupOutput, GroupTerms};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
-use super::keeping::GroupKeeper;
 use super::launched::Launch;
 use super::rows::RootWork;
+use super::watched::TELL_NS;
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::live::{Live, ended, records as records_of};
@@ -27,9 +27,6 @@ use std::sync::mpsc::channel;
 use units::random::split_mix;
 use workload::Rank;
 use workload::fio::FioJobs;
-
-/// A rank says so often what it has measured.
-const SNAPSHOT_NS: u64 = 1_000_000_000;
 
 /// What a command asks of a group.
 pub(crate) struct GroupAsked {
@@ -233,8 +230,17 @@ impl RankGroup<'_> {
             ..self.start(&terms.group, fresh_run)
         };
         live.begin_plain(work.view(&context));
-        let part = self.measure(&work, context, &trial, live, &terms.targets)?;
-        self.join(&part, &trial, work.name(), live, keep)
+        // It keeps what there is as long as others measure.
+        let mut keeper = self.keeper(&trial, context.clock, &terms.targets)?;
+        let part = self.telling(context, |context| {
+            work.measure(context, live, self.connection)
+        });
+        let part = part?.map(|record| self.clocked(record));
+        let mut keep = |record: &mut Record| {
+            drop(keeper.take());
+            keep(record)
+        };
+        self.join(&part, &trial, work.name(), live, &mut keep)
     }
 
     /// A trial of which there is no record yet.
@@ -274,6 +280,9 @@ impl RankGroup<'_> {
             goes_on: false,
             unsaved: None,
         };
+        live.waits(&format!(
+            "{name}: measured here; what the other ranks have is awaited"
+        ));
         let answer = self.connection.round(part_word(part), |words| {
             let parts = RankParts::read(&words);
             let fault = parts.first_fault().cloned();
@@ -312,16 +321,12 @@ impl RankGroup<'_> {
         Ok(end)
     }
 
-    /// This rank's part. Where nothing was measured, its record says why, and where it was refused
-    /// there is none.
-    fn measure(
+    /// Measures in a context that tells the root what there is so far.
+    pub(super) fn telling<T>(
         &self,
-        work: &GroupWork,
         context: Context,
-        trial: &Arc<GroupTrial>,
-        live: &Live,
-        targets: &[PathBuf],
-    ) -> Result<Result<Record, PeerFault>> {
+        measure: impl FnOnce(&Context) -> T,
+    ) -> std::io::Result<T> {
         let (to, snapshots) = channel::<Record>();
         let say = self.connection.tell_snapshot();
         let teller = std::thread::Builder::new().name("fathom-teller".into());
@@ -331,20 +336,17 @@ impl RankGroup<'_> {
                 say(bytes);
             }
         })?;
-        let keeper = self.keeper(trial, context.clock, targets)?;
         let context = Context {
             snapshots: Some(SnapshotRule {
-                every_ns: SNAPSHOT_NS,
+                every_ns: TELL_NS,
                 to,
             }),
             ..context
         };
-        let part = work.measure(&context, live, self.connection);
-        let part = part.map(|record| self.clocked(record));
+        let measured = measure(&context);
         drop(context);
         let _it_has_told_what_there_was = teller.join();
-        keeper.into_iter().for_each(GroupKeeper::end);
-        Ok(part)
+        Ok(measured)
     }
 
     /// A rank's part, and what its clock was and did.

@@ -5,14 +5,17 @@
 
 use super::connection::RankLink;
 use crate::live::{Live, RankNow};
-use host::{Event, Watch};
+use group::Word;
+use host::{Context, Event, Watch};
 use record::{Interval, Measurements, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// A load says so often what it has done.
-const TELL_NS: u64 = 1_000_000_000;
+/// A rank says so often what it has done.
+pub(super) const TELL_NS: u64 = 1_000_000_000;
+/// Of whom nothing is heard for so long has ended, or stands still.
+const SILENT_NS: u64 = 3 * TELL_NS;
 
 /// What watches the work of one rank.
 pub(super) struct RankWatch {
@@ -24,42 +27,44 @@ pub(super) struct RankWatch {
 
 /// What a load has done since its warm-up.
 pub(super) struct LoadSoFar {
-    pub(super) warmup_ns: u64,
-    pub(super) to: Sender<Record>,
+    to: Sender<Record>,
     said: Record,
 }
 
 /// What a rank said last: all that it has done, and what of it was new.
 #[derive(Default)]
 struct Heard {
+    word: Option<Word>,
+    /// When it was, in the measured time of whoever listens.
+    at_ns: u64,
     elapsed_ns: u64,
     operations: Measurements,
     last: Interval,
 }
 
 impl LoadSoFar {
-    pub(super) fn new(warmup_ns: u64, to: Sender<Record>) -> Self {
-        Self {
-            warmup_ns,
-            to,
-            said: Record::default(),
-        }
+    /// Where somebody listens to what is measured so far.
+    pub(super) fn told_by(context: &Context) -> Option<Self> {
+        let rule = context.snapshots.as_ref()?;
+        Some(Self::new(rule.to.clone()))
+    }
+
+    fn new(to: Sender<Record>) -> Self {
+        let said = Record::default();
+        Self { to, said }
     }
 
     /// Whoever joins parts passes over it: it names no group.
     fn tell(&mut self, interval: &Interval) {
-        if interval.start_ns < self.warmup_ns {
-            return;
-        }
         self.said.operations.merge(&interval.operations);
-        self.said.elapsed_ns = interval.end_ns - self.warmup_ns;
+        self.said.elapsed_ns = interval.end_ns;
         let _nobody_listens_any_more = self.to.send(self.said.clone());
     }
 }
 
 impl Heard {
     /// What is new in what a rank says of all that it has done.
-    fn hear(&mut self, said: Record) -> Option<&Measurements> {
+    fn hear(&mut self, said: Record, at_ns: u64) -> Option<&Measurements> {
         if said.elapsed_ns <= self.elapsed_ns {
             return None;
         }
@@ -69,6 +74,7 @@ impl Heard {
             operations: said.operations.since(&self.operations),
             ..Interval::default()
         };
+        self.at_ns = at_ns;
         self.elapsed_ns = said.elapsed_ns;
         self.operations = said.operations;
         Some(&self.last.operations)
@@ -86,17 +92,35 @@ impl RankWatch {
     }
 
     /// What all ranks have said since the last time.
-    fn hear(&mut self) -> Measurements {
+    fn hear(&mut self, at_ns: u64) -> Measurements {
         let mut new = Measurements::default();
         for (rank, word) in self.connection.seen().snapshots() {
-            let Ok(said) = serde_json::from_slice(&word) else {
+            let heard = self.heard.entry(rank).or_default();
+            if heard.word.as_ref() == Some(&word) {
                 continue;
-            };
-            if let Some(done) = self.heard.entry(rank).or_default().hear(said) {
+            }
+            let said = serde_json::from_slice(&word);
+            heard.word = Some(word);
+            if let Ok(Some(done)) = said.map(|said| heard.hear(said, at_ns)) {
                 new.merge(done);
             }
         }
         new
+    }
+
+    /// What a rank did last; `None` where it may yet say something for the first time.
+    fn now_of(&self, rank: u32, now_ns: u64) -> Option<RankNow> {
+        let heard = self.heard.get(&rank);
+        let silent_ns = now_ns.saturating_sub(heard.map_or(0, |heard| heard.at_ns));
+        let silent_ns = Some(silent_ns).filter(|silent| *silent > SILENT_NS);
+        if heard.is_none() && silent_ns.is_none() {
+            return None;
+        }
+        Some(RankNow {
+            name: self.connection.called(rank),
+            last: heard.map(|heard| heard.last.clone()).unwrap_or_default(),
+            silent_ns,
+        })
     }
 }
 
@@ -114,21 +138,20 @@ impl Watch for RankWatch {
         let all = Interval {
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
-            operations: self.hear(),
+            operations: self.hear(interval.end_ns),
             ..Interval::default()
         };
-        let each = self.heard.iter().map(|(rank, heard)| RankNow {
-            name: self.connection.called(*rank),
-            last: heard.last.clone(),
-        });
+        let ranks = 0..self.connection.size;
+        let each = ranks.filter_map(|rank| self.now_of(rank, interval.end_ns));
         self.live.ranks(&all, each.collect());
     }
 
+    /// Not more often than ranks say something: between two words there is nothing new.
     fn every_ns(&self) -> Option<u64> {
         let shown = self.live.every_ns();
         match self.load {
-            Some(_) => Some(shown.map_or(TELL_NS, |every| every.min(TELL_NS))),
-            None => shown,
+            Some(_) => Some(TELL_NS),
+            None => shown.map(|every| every.max(TELL_NS)),
         }
     }
 }
@@ -158,7 +181,7 @@ mod tests {
         let mut heard = Heard::default();
         let mut sum = 0;
         for (elapsed_ns, count) in [(1, 10), (1, 10), (3, 25), (2, 20), (4, 25)] {
-            let new = heard.hear(done(elapsed_ns, count));
+            let new = heard.hear(done(elapsed_ns, count), 7);
             sum += new.map_or(0, Measurements::count);
         }
         assert_eq!(sum, 25);
@@ -166,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn a_load_says_what_it_has_done_since_its_warm_up_and_is_no_part_of_a_record() {
+    fn a_load_says_what_it_has_done_so_far_and_is_no_part_of_a_record() {
         let (to, said) = std::sync::mpsc::channel();
-        let mut load = LoadSoFar::new(10, to);
-        for (start_ns, count) in [(0, 5), (10, 7), (20, 1)] {
+        let mut load = LoadSoFar::new(to);
+        for (start_ns, count) in [(0, 7), (10, 1)] {
             load.tell(&Interval {
                 start_ns,
                 end_ns: start_ns + 10,

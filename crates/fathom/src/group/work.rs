@@ -76,10 +76,11 @@ impl GroupWork {
     }
 
     pub(super) fn view(&self, context: &Context) -> LiveView {
-        LiveView::Work(Box::new(match self {
+        let view = match self {
             Self::Stage(stage) => WorkView::of_stage(stage, context),
             Self::Load(task) => WorkView::of_load(&task.plan, context),
-        }))
+        };
+        LiveView::Work(Box::new(view.of_ranks()))
     }
 
     /// Whose part a rank does in each of several works: what it wrote in an earlier one it reads on
@@ -188,9 +189,10 @@ impl GroupWork {
 impl GroupWork {
     /// What a load tells the root while it goes on; a run says so by its snapshots.
     fn so_far(&self, context: &Context) -> Option<LoadSoFar> {
-        let Self::Load(task) = self else { return None };
-        let rule = context.snapshots.as_ref()?;
-        Some(LoadSoFar::new(task.plan.warmup_ns, rule.to.clone()))
+        match self {
+            Self::Load(_) => LoadSoFar::told_by(context),
+            Self::Stage(_) => None,
+        }
     }
 }
 

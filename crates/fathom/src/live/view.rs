@@ -6,7 +6,7 @@ use object::{Arrivals, LoadPlan};
 use record::{Interval, Measurements, PlanFacts, Quantity, Record, SlotPlace};
 use report::{ExperimentNow, LiveState, Looked, ProfileNow, RankNow, WorkNow};
 use std::cell::Cell;
-use units::{ByteRate, Bytes};
+use units::{ByteRate, Bytes, Nanos};
 use workload::{Phase, Stage};
 
 /// Passes that are shorter share a line of a log, unless there is a verdict to tell.
@@ -41,8 +41,10 @@ pub(crate) struct ProfileView {
 /// Works that run together.
 pub(crate) struct WorkView {
     name: String,
+    /// Of the measured time.
     planned_ns: Option<u64>,
-    warmup_ns: u64,
+    /// A schedule says what is done.
+    is_limited: bool,
     /// What a record of them says beyond what was counted.
     record: Record,
     last: Vec<(usize, Interval)>,
@@ -97,6 +99,12 @@ impl LiveView {
                 let text = format!("preparing: {done_text} of {all} written{rate}");
                 return Some(LiveState::done(text, *done, *to_do));
             }
+            Event::WarmingUp { for_ns } => {
+                return match self {
+                    Self::Work(view) => Some(view.warming(*for_ns)),
+                    Self::Profile(_) | Self::Experiment(_) => None,
+                };
+            }
             Event::Rehearsing { row, number, of } => {
                 let text = format!("trying every row once, {number} of {of}: {row}");
                 let now = LiveState::done(text, *number as u64, *of as u64);
@@ -140,7 +148,7 @@ impl LiveView {
             Self::Work(view) => {
                 view.series.clear();
                 view.last.clear();
-                view.ranks = None;
+                view.ranks.iter_mut().for_each(Vec::clear);
                 view.told = Measurements::default();
             }
         }
@@ -282,14 +290,17 @@ impl WorkView {
             let stop = &phase.workload.stop;
             let is_of_time = !stop.complete && stop.total_bytes.is_none();
             let time = stop.duration.filter(|time| is_of_time && time.0 > 0)?;
-            Some(time.0.saturating_add(stop.warmup.0))
+            Some(time.0)
         };
         let times: Option<Vec<u64>> = stage.0.iter().map(planned).collect();
-        let first = stage.0.first();
+        let is_limited = |phase: &Phase| {
+            let pace = &phase.workload.pace;
+            pace.rate_iops.is_some() || pace.rate_bytes.is_some()
+        };
         Self {
             name: names.join(", "),
             planned_ns: times.and_then(|times| times.into_iter().max()),
-            warmup_ns: first.map_or(0, |phase| phase.workload.stop.warmup.0),
+            is_limited: stage.0.iter().any(is_limited),
             record: context.record("run", names.first().unwrap_or(&"run"), None),
             last: Vec::new(),
             series: Vec::new(),
@@ -300,15 +311,15 @@ impl WorkView {
 
     /// A load.
     pub(crate) fn of_load(plan: &LoadPlan, context: &Context) -> Self {
-        let course = match &plan.scenario.arrivals {
-            Arrivals::Closed { users } => users,
-            Arrivals::Open { rate, .. } => rate,
+        let (course, is_limited) = match &plan.scenario.arrivals {
+            Arrivals::Closed { users } => (users, false),
+            Arrivals::Open { rate, .. } => (rate, true),
         };
-        let planned_ns = course.total_ns().saturating_add(plan.warmup_ns);
+        let planned_ns = course.total_ns();
         let name = plan.name();
         Self {
             planned_ns: Some(planned_ns).filter(|_| plan.iterations.is_none()),
-            warmup_ns: plan.warmup_ns,
+            is_limited,
             record: context.record("load", &name, None),
             name,
             last: Vec::new(),
@@ -316,6 +327,19 @@ impl WorkView {
             ranks: None,
             told: Measurements::default(),
         }
+    }
+
+    /// The same work of several ranks.
+    #[must_use]
+    pub(crate) fn of_ranks(self) -> Self {
+        Self {
+            ranks: Some(Vec::new()),
+            ..self
+        }
+    }
+
+    fn warming(&self, for_ns: u64) -> LiveState {
+        LiveState::waiting(format!("{}: warming up for {}", self.name, Nanos(for_ns)))
     }
 
     fn add(&mut self, part: usize, interval: &Interval) {
@@ -342,7 +366,7 @@ impl WorkView {
             last: &self.last,
             ranks: self.ranks.as_deref().unwrap_or_default(),
             planned_ns: self.planned_ns,
-            warmup_ns: self.warmup_ns,
+            is_limited: self.is_limited,
         };
         now.now()
     }
@@ -350,11 +374,7 @@ impl WorkView {
     /// What the first of them has done since its warm-up.
     fn record(&self) -> Record {
         let mut out = self.record.clone();
-        let measured = self
-            .series
-            .iter()
-            .filter(|of| of.start_ns >= self.warmup_ns);
-        for interval in measured {
+        for interval in &self.series {
             out.operations.merge(&interval.operations);
             out.elapsed_ns += interval.end_ns - interval.start_ns;
         }

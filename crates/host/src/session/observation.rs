@@ -121,6 +121,9 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             counted,
         };
         out.begin();
+        if !out.is_warm {
+            session.tell(&Event::WarmingUp { for_ns: warmup_ns });
+        }
         out
     }
 

@@ -12,7 +12,13 @@ pub struct RankNow {
     pub name: String,
     /// What was new in its last word.
     pub last: Interval,
+    /// For so long it has said nothing, which is longer than ranks take: it has ended, or stands
+    /// still.
+    pub silent_ns: Option<u64>,
 }
+
+/// A rank is called slow beside a median of so many operations at least: of fewer, chance makes one.
+const FEWEST_BESIDE: u64 = 400;
 
 /// What is known of works while they run.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +28,10 @@ pub struct WorkNow<'a> {
     pub last: &'a [(usize, Interval)],
     /// Where ranks do it together, what each of them did last; `last` is then of all of them.
     pub ranks: &'a [RankNow],
-    /// From the beginning of the warm-up to the planned end; `None` where that is no matter of time.
+    /// Of the measured time; `None` where the end is no matter of time.
     pub planned_ns: Option<u64>,
-    /// Of the planned time, that before the measured one.
-    pub warmup_ns: u64,
+    /// A schedule says what is done: who does less than others was asked for less.
+    pub is_limited: bool,
 }
 
 impl WorkNow<'_> {
@@ -33,7 +39,6 @@ impl WorkNow<'_> {
     #[must_use]
     pub fn now(&self) -> LiveState {
         let elapsed_ns = self.last.iter().map(|(_, of)| of.end_ns).max().unwrap_or(0);
-        let is_warming = elapsed_ns < self.warmup_ns;
         let of = match self.planned_ns {
             Some(planned) => format!("{} of {}", time(elapsed_ns), time(planned)),
             None => format!("{} so far", time(elapsed_ns)),
@@ -42,12 +47,11 @@ impl WorkNow<'_> {
             .planned_ns
             .map(|planned| planned.saturating_sub(elapsed_ns));
         let left = left.map_or_else(String::new, |left| format!(", {} left", about(left)));
-        let warming = if is_warming { ", warming up" } else { "" };
         let share = self
             .planned_ns
             .map(|planned| u64_to_f64(elapsed_ns) / u64_to_f64(planned.max(1)));
         LiveState {
-            running: format!("{}: {of}{left}{warming}", self.name),
+            running: format!("{}: {of}{left}", self.name),
             share: share.map(|share| share.min(1.0)),
             table: self.table(),
             ..LiveState::default()
@@ -56,7 +60,7 @@ impl WorkNow<'_> {
 
     fn table(&self) -> NowTable {
         if !self.ranks.is_empty() {
-            return ranks_table(self.ranks);
+            return ranks_table(self.ranks, self.is_limited);
         }
         let several = self.last.len() > 1;
         let head = |text: &str, priority| (text.to_owned(), priority);
@@ -73,7 +77,7 @@ impl WorkNow<'_> {
         let mut lines = Vec::new();
         for (part, interval) in self.last {
             for (kind, operations) in interval.operations.kinds() {
-                let mut cells = line(kind, operations, interval.end_ns - interval.start_ns);
+                let mut cells = line(kind, operations, rates(operations, interval));
                 if several {
                     cells.insert(0, (part + 1).to_string());
                 }
@@ -96,8 +100,8 @@ impl WorkNow<'_> {
     }
 }
 
-/// All ranks together, then each beside the median, the slowest first.
-fn ranks_table(ranks: &[RankNow]) -> NowTable {
+/// All ranks together, then each beside the median: who says nothing, and then the slowest first.
+fn ranks_table(ranks: &[RankNow], is_limited: bool) -> NowTable {
     let heads = [
         ("Rank", 9),
         ("Operation", 5),
@@ -107,30 +111,40 @@ fn ranks_table(ranks: &[RankNow]) -> NowTable {
         ("p99", 4),
         ("Errors", 3),
     ];
-    let mut all = Measurements::default();
-    ranks.iter().for_each(|of| all.merge(&of.last.operations));
-    let spans = ranks.iter().map(|of| of.last.end_ns - of.last.start_ns);
-    let mean_ns = spans.sum::<u64>() / ranks.len() as u64;
     let named = |name: &str, of_median: String, mut cells: Vec<String>| {
         cells.insert(2, of_median);
         cells.insert(0, name.to_owned());
         cells
     };
-    let kinds = all.kinds();
-    let together = kinds.map(|(kind, of)| named("all", String::new(), line(kind, of, mean_ns)));
-    let mut lines: Vec<Vec<String>> = together.collect();
-    let rate = |of: &RankNow| {
-        let ns = of.last.end_ns - of.last.start_ns;
-        u64_to_f64(of.last.operations.count()) / u64_to_f64(ns.max(1))
-    };
-    let mut sorted: Vec<(f64, &RankNow)> = ranks.iter().map(|of| (rate(of), of)).collect();
+    let speak = ranks.iter().filter(|of| of.silent_ns.is_none());
+    let mut all = Measurements::default();
+    speak.clone().for_each(|of| all.merge(&of.last.operations));
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for (kind, of) in all.kinds() {
+        // Each rank's own time: they speak at different moments.
+        let each = speak.clone().filter_map(|rank| {
+            let own = rank.last.operations.kind(kind)?;
+            Some(rates(own, &rank.last))
+        });
+        let sum = each.fold([0.0; 2], |sum, own| [sum[0] + own[0], sum[1] + own[1]]);
+        lines.push(named("all", String::new(), line(kind, of, sum)));
+    }
+    for (of, silent_ns) in ranks.iter().filter_map(|of| Some((of, of.silent_ns?))) {
+        let nothing = ["", "-", "-", "-", "-"].map(str::to_owned);
+        let silent = format!("silent for {}", about(silent_ns));
+        lines.push(named(&of.name, silent, nothing.into()));
+    }
+    let rate = |of: &RankNow| rates(&of.last.operations.together(), &of.last)[0];
+    let mut sorted: Vec<(f64, &RankNow)> = speak.map(|of| (rate(of), of)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Of two the faster one, as for the hosts of a record.
-    let median = sorted.get(sorted.len() / 2).map_or(0.0, |of| of.0);
+    let median = sorted.get(sorted.len() / 2);
+    let is_told = median.is_some_and(|of| of.1.last.operations.count() >= FEWEST_BESIDE);
+    let median = median.map_or(0.0, |of| of.0);
     for (rate, of) in sorted {
         let share = rate / median;
         let mut of_median = format!("{:.0} %", share * 100.0);
-        if share < SLOW_HOST {
+        if share < SLOW_HOST && is_told && !is_limited {
             of_median.push_str(" SLOW");
         }
         if !share.is_finite() {
@@ -142,8 +156,8 @@ fn ranks_table(ranks: &[RankNow]) -> NowTable {
             [] => "none ended".to_owned(),
             _ => "all kinds".to_owned(),
         };
-        let ns = of.last.end_ns - of.last.start_ns;
-        lines.push(named(&of.name, of_median, line(&kind, &operations, ns)));
+        let cells = line(&kind, &operations, rates(&operations, &of.last));
+        lines.push(named(&of.name, of_median, cells));
     }
     NowTable {
         heads: heads.map(|(head, of)| (head.to_owned(), of)).into(),
@@ -152,16 +166,22 @@ fn ranks_table(ranks: &[RankNow]) -> NowTable {
     }
 }
 
-fn line(kind: &str, of: &Operations, ns: u64) -> Vec<String> {
+/// Operations and bytes a second.
+fn rates(of: &Operations, during: &Interval) -> [f64; 2] {
+    let ns = during.end_ns.saturating_sub(during.start_ns);
     let seconds = u64_to_f64(ns.max(1)) / 1e9;
+    [of.count, of.bytes].map(|amount| u64_to_f64(amount) / seconds)
+}
+
+fn line(kind: &str, of: &Operations, [per_second, bytes_per_second]: [f64; 2]) -> Vec<String> {
     let p99 = of.latency.quantile(0.99).map_or_else(
         || "-".to_owned(),
         |p99| Nanos(f64_to_u64_saturating(p99)).to_string(),
     );
     vec![
         kind.to_owned(),
-        Rate(u64_to_f64(of.count) / seconds).to_string(),
-        ByteRate(u64_to_f64(of.bytes) / seconds).to_string(),
+        Rate(per_second).to_string(),
+        ByteRate(bytes_per_second).to_string(),
         p99,
         of.errors.to_string(),
     ]
@@ -205,7 +225,7 @@ mod tests {
             last,
             ranks: &[],
             planned_ns,
-            warmup_ns: 0,
+            is_limited: false,
         };
         now.now().text(80, 24)
     }
@@ -225,31 +245,61 @@ mod tests {
         "#);
     }
 
-    #[test]
-    fn of_ranks_the_sum_stands_first_and_then_each_beside_the_median() {
-        let rank = |name: &str, count| RankNow {
-            name: name.into(),
-            last: interval(count),
-        };
-        let ranks = [
-            rank("a (rank 0)", 100),
-            rank("b (rank 1)", 104),
-            rank("c (rank 2)", 40),
-        ];
+    fn ranks_text(ranks: &[RankNow], is_limited: bool) -> String {
         let now = WorkNow {
             name: "oltp",
             last: &[(0, interval(244))],
-            ranks: &ranks,
+            ranks,
             planned_ns: None,
-            warmup_ns: 0,
+            is_limited,
         };
-        insta::assert_snapshot!(now.now().text(80, 24), @r#"
+        now.now().text(80, 24)
+    }
+
+    fn rank(name: &str, count: u64) -> RankNow {
+        RankNow {
+            name: name.into(),
+            last: interval(count),
+            silent_ns: None,
+        }
+    }
+
+    #[test]
+    fn of_ranks_the_sum_stands_first_and_then_each_beside_the_median() {
+        let ranks = [
+            rank("a (rank 0)", 1000),
+            rank("b (rank 1)", 1040),
+            rank("c (rank 2)", 400),
+        ];
+        insta::assert_snapshot!(ranks_text(&ranks, false), @r#"
         oltp: 4.0 s so far
-        Rank        Operation    Rate  Of median  Bandwidth   p99  Errors
-        all              read  244 /s             976 KiB/s  2 ms       0
-        c (rank 2)       read   40 /s  40 % SLOW  160 KiB/s  2 ms       0
-        a (rank 0)       read  100 /s      100 %  400 KiB/s  2 ms       0
-        b (rank 1)       read  104 /s      104 %  416 KiB/s  2 ms       0
+        Rank        Operation      Rate  Of median   Bandwidth   p99  Errors
+        all              read  2.44 K/s             9.53 MiB/s  2 ms       0
+        c (rank 2)       read    400 /s  40 % SLOW  1.56 MiB/s  2 ms       0
+        a (rank 0)       read  1.00 K/s      100 %  3.91 MiB/s  2 ms       0
+        b (rank 1)       read  1.04 K/s      104 %  4.06 MiB/s  2 ms       0
         "#);
+        assert!(
+            !ranks_text(&ranks, true).contains("SLOW"),
+            "it was asked for less"
+        );
+        let few = [rank("a", 10), rank("b", 10), rank("c", 4)];
+        assert!(!ranks_text(&few, false).contains("SLOW"), "that is chance");
+    }
+
+    /// Whoever speaks of five seconds beside one that speaks of one does a fifth of what it says.
+    #[test]
+    fn rates_are_summed_each_over_its_own_time_and_without_those_that_say_nothing() {
+        let mut slow = rank("b", 500);
+        slow.last.end_ns = slow.last.start_ns + 5_000_000_000;
+        let gone = RankNow {
+            silent_ns: Some(7_000_000_000),
+            ..rank("c", 900)
+        };
+        let text = ranks_text(&[rank("a", 1000), slow, gone], false);
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line("all").contains("1.10 K/s"), "{text}");
+        assert!(line("c").contains("silent for 7 s"), "{text}");
+        assert!(!line("c").contains("/s"), "{text}");
     }
 }
