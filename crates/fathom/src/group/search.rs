@@ -3,7 +3,7 @@
 
 use super::connection::{fault_of, fault_word};
 use super::together::RankGroup;
-use super::watched::{LoadSoFar, RankWatch};
+use super::watched::{LoadSoFar, RankWatch, telling};
 use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::load::knee_exit_code;
@@ -164,7 +164,7 @@ impl RankSteps<'_> {
         };
         let (live, connection) = (&self.live, self.group.connection);
         connection.seen().forget_snapshots();
-        let measured = self.group.telling(self.context.clone(), |context| {
+        let measured = telling(connection, self.context.clone(), |context| {
             let mut watch = RankWatch::new(live, connection, LoadSoFar::told_by(context));
             setup.run(&own.plan, context, &mut watch)
         });

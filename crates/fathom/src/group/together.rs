@@ -6,7 +6,7 @@ use super::course::{GroupOutput, GroupTerms};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
 use super::launched::Launch;
 use super::rows::RootWork;
-use super::watched::TELL_NS;
+use super::watched::telling;
 use super::work::GroupWork;
 use crate::exit::{code_of, told};
 use crate::live::{Live, ended, records as records_of};
@@ -16,14 +16,13 @@ use crate::tell::say;
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
-use host::{CommonStart, Context, PeerFault, SnapshotRule, StartBy};
+use host::{CommonStart, Context, PeerFault, StartBy};
 use lab::{Kept, LimitSearch};
 use record::{GroupAccount, Outcome, Record, Status, TargetReach, Threshold};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use units::random::split_mix;
 use workload::Rank;
 use workload::fio::FioJobs;
@@ -232,7 +231,7 @@ impl RankGroup<'_> {
         live.begin_plain(work.view(&context));
         // It keeps what there is as long as others measure.
         let mut keeper = self.keeper(&trial, context.clock, &terms.targets)?;
-        let part = self.telling(context, |context| {
+        let part = telling(self.connection, context, |context| {
             work.measure(context, live, self.connection)
         });
         let part = part?.map(|record| self.clocked(record));
@@ -319,34 +318,6 @@ impl RankGroup<'_> {
             end.goes_on = answer.get("goes_on").and_then(Value::as_bool) == Some(true);
         }
         Ok(end)
-    }
-
-    /// Measures in a context that tells the root what there is so far.
-    pub(super) fn telling<T>(
-        &self,
-        context: Context,
-        measure: impl FnOnce(&Context) -> T,
-    ) -> std::io::Result<T> {
-        let (to, snapshots) = channel::<Record>();
-        let say = self.connection.tell_snapshot();
-        let teller = std::thread::Builder::new().name("fathom-teller".into());
-        let teller = teller.spawn(move || {
-            for record in snapshots {
-                let bytes = serde_json::to_vec(&record).unwrap_or_default();
-                say(bytes);
-            }
-        })?;
-        let context = Context {
-            snapshots: Some(SnapshotRule {
-                every_ns: TELL_NS,
-                to,
-            }),
-            ..context
-        };
-        let measured = measure(&context);
-        drop(context);
-        let _it_has_told_what_there_was = teller.join();
-        Ok(measured)
     }
 
     /// A rank's part, and what its clock was and did.

@@ -6,14 +6,14 @@
 use super::connection::RankLink;
 use crate::live::{Live, RankNow};
 use group::Word;
-use host::{Context, Event, Watch};
+use host::{Context, Event, SnapshotRule, Watch};
 use record::{Interval, Measurements, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 
 /// A rank says so often what it has done.
-pub(super) const TELL_NS: u64 = 1_000_000_000;
+const TELL_NS: u64 = 1_000_000_000;
 /// Of whom nothing is heard for so long has ended, or stands still.
 const SILENT_NS: u64 = 3 * TELL_NS;
 
@@ -154,6 +154,34 @@ impl Watch for RankWatch {
             None => shown.map(|every| every.max(TELL_NS)),
         }
     }
+}
+
+/// Measures in a context that tells the root what there is so far.
+pub(super) fn telling<T>(
+    connection: &RankLink,
+    context: Context,
+    measure: impl FnOnce(&Context) -> T,
+) -> std::io::Result<T> {
+    let (to, snapshots) = channel::<Record>();
+    let say = connection.tell_snapshot();
+    let teller = std::thread::Builder::new().name("fathom-teller".into());
+    let teller = teller.spawn(move || {
+        for record in snapshots {
+            let bytes = serde_json::to_vec(&record).unwrap_or_default();
+            say(bytes);
+        }
+    })?;
+    let context = Context {
+        snapshots: Some(SnapshotRule {
+            every_ns: TELL_NS,
+            to,
+        }),
+        ..context
+    };
+    let measured = measure(&context);
+    drop(context);
+    let _it_has_told_what_there_was = teller.join();
+    Ok(measured)
 }
 
 #[cfg(test)]
