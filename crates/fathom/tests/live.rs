@@ -68,8 +68,13 @@ impl Underway {
     fn start(length: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory can be made");
         plan(dir.path(), length);
+        Self::of(dir, &["lab", "run", "p.toml", "--serve"])
+    }
+
+    /// Any command that serves a page.
+    fn of(dir: tempfile::TempDir, arguments: &[&str]) -> Self {
         let mut child = Command::new(FATHOM)
-            .args(["lab", "run", "p.toml", "--serve"])
+            .args(arguments)
             .current_dir(dir.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -190,6 +195,29 @@ fn an_experiment_is_watched_from_its_first_slot_to_its_verdict() {
     let (out, log, code) = run.ended(opener);
     assert_eq!(code, Some(3), "{out}{log}");
     assert!(out.contains("Slower by"), "{out}");
+}
+
+/// The bar and the time left are of the measured time: a warm-up is told as that, and is over then.
+#[test]
+fn a_warm_up_is_told_while_it_lasts_and_is_no_part_of_the_time_that_is_measured() {
+    let words = "run x --file-size 1M --rate-iops 100 --warmup 5s --duration 60s --serve";
+    let arguments: Vec<&str> = words.split(' ').collect();
+    let mut run = Underway::of(tempfile::tempdir().unwrap(), &arguments);
+    let mut told = String::new();
+    for (_, data) in run.events() {
+        told += &data;
+        if data.contains(" of 60.0 s") {
+            break;
+        }
+    }
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    assert!(told.contains("warming up for 5 s"), "{told}");
+    // What is shown first is the first interval behind the warm-up.
+    let first = told.split(" of 60.0 s").next().unwrap();
+    let elapsed = first.rsplit(' ').nth(1).unwrap();
+    assert!(elapsed.parse::<f64>().is_ok_and(|of| of < 5.0), "{told}");
+    assert!(!told.contains("65.0 s"), "{told}");
 }
 
 #[test]

@@ -4,8 +4,7 @@
 use super::connection::{fault_of, fault_word};
 use super::together::RankGroup;
 use super::watched::{LoadSoFar, RankWatch, telling};
-use super::work::GroupWork;
-use crate::live::{Live, ended, records as records_of};
+use crate::live::{Live, LiveView, WorkView, ended, records as records_of};
 use crate::load::knee_exit_code;
 use crate::tell::layout;
 use anyhow::Result;
@@ -45,7 +44,8 @@ impl RankGroup<'_> {
         context: Context,
         live: &Live,
     ) -> Result<i32> {
-        live.begin_plain(GroupWork::Load(Box::new(task.clone())).view(&context));
+        let view = WorkView::of_load(&task.plan, &context).of_ranks();
+        live.begin_plain(LiveView::Work(Box::new(view)));
         let mut steps = RankSteps {
             group: self,
             task,
