@@ -14,6 +14,8 @@ mod keys;
 mod refused;
 #[path = "lab/servers.rs"]
 mod servers;
+#[path = "lab/started.rs"]
+mod started;
 #[path = "lab/stated_units.rs"]
 mod stated_units;
 mod support;

@@ -182,8 +182,12 @@ fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
             group.skew_ns.is_some() && !group.start_at.is_empty(),
             "{name}"
         );
+        // They read one clock: what is left is how far that of a process may be off it.
         let bound = group.clock_bound_ns.unwrap();
-        assert!(bound > 0 && bound < 1_000_000_000, "{name}: {bound}");
+        assert!(
+            bound < 1_000_000 && clock_drifts(&record) == [(0, 0); 4],
+            "{name}: {bound}"
+        );
         let hosts = record.by_host();
         let counts: Vec<u64> = hosts.iter().map(|host| host.operations.count()).collect();
         assert!(
@@ -218,18 +222,61 @@ fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
     }
 }
 
-/// Each rank on a host of another name; `None` where this machine cannot have several.
+/// By how much the root's clock gained on that of each rank, and how far that may be wrong.
+fn clock_drifts(record: &Record) -> Vec<(i64, u64)> {
+    let known = record.hosts.iter().map(|host| {
+        let drift = host.clock_drift_ns.zip(host.clock_drift_bound_ns);
+        drift.unwrap_or((i64::MAX, 0))
+    });
+    known.collect()
+}
+
+/// Each rank on a host of another name with a clock that is days from those of the others; `None`
+/// where this machine cannot have several.
 fn on_hosts_of_their_own() -> Option<&'static str> {
     let may = Command::new("unshare")
-        .args(["--uts", "hostname", "x"])
+        .args(["--uts", "--time", "--monotonic", "1", "hostname", "x"])
         .output();
     if !may.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: needs root and unshare (util-linux)");
+        println!("SKIPPED: needs root, unshare (util-linux) and namespaces of time");
         return None;
     }
     Some(
-        r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --uts sh -c 'hostname "node$rank" && exec "$@"' sh "$@""#,
+        r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --uts --time --monotonic $((rank * 1000000)) sh -c 'hostname "node$rank" && exec "$@"' sh "$@""#,
     )
+}
+
+#[test]
+fn clocks_that_are_days_apart_are_compared_and_ranks_begin_together() {
+    let Some(script) = on_hosts_of_their_own() else {
+        return;
+    };
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let line = launcher.wrapped("3", dir.path(), script, SHORT).output();
+        let line = line.unwrap();
+        assert_eq!(line.status.code(), Some(0), "{name}: {}", said(&line));
+        let record = record(dir.path(), name);
+        let bounds: Vec<u64> = record
+            .hosts
+            .iter()
+            .map(|host| host.clock_bound_ns.unwrap())
+            .collect();
+        assert!(
+            bounds.iter().all(|bound| *bound < 1_000_000_000),
+            "{name}: {bounds:?}"
+        );
+        let drifts = clock_drifts(&record);
+        assert_eq!(drifts[0], (0, 0), "{name}: its own");
+        for (drift, bound) in &drifts[1..] {
+            // One hardware runs them all.
+            assert!(
+                *bound > 0 && drift.unsigned_abs() <= *bound,
+                "{name}: {drifts:?}"
+            );
+        }
+        nobody_is_left(dir.path(), name);
+    }
 }
 
 #[test]

@@ -5,10 +5,11 @@
 use crate::drift::ClockDrift;
 use crate::member::GroupMember;
 use crate::message::{Message, Word};
+use crate::readers::Readers;
 use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
 use crate::timing::GroupTiming;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use sys::Clock;
+use sys::{Clock, ClockReader};
 
 /// Between two looks, while ranks have something to say to each other.
 const LOOK_NS: u64 = 1_000_000;
@@ -55,20 +56,22 @@ pub enum GroupEvent {
     Broken(String),
 }
 
-/// Drives a rank until its group ends, nobody asks for it any more, or the transport breaks.
+/// Drives a rank until its group ends, nobody asks for it any more, or the transport breaks. `reader`
+/// says which clock `clock` is, where others may read the same.
 pub fn drive<C: Clock>(
     transport: &mut dyn Carrier,
     place: (u32, u32),
     timing: GroupTiming,
-    clock: &C,
+    (clock, reader): (&C, Option<ClockReader>),
     asked: &Receiver<MemberInput>,
     tell: &mut dyn FnMut(GroupEvent),
 ) {
-    sys::precise_sleeps();
+    let _meanwhile = sys::precise_sleeps();
     let (rank, size) = place;
     let mut member = GroupMember::new(rank, size, timing, clock.now());
     let (mut wake, mut close_until, mut heard_at) = (0, 0, clock.now());
     let mut acts = Vec::new();
+    let mut readers = Readers::new(reader);
     loop {
         match asked.try_recv() {
             Ok(input) => {
@@ -94,6 +97,10 @@ pub fn drive<C: Clock>(
             };
             if is_of_time(&message) {
                 close_until = now.saturating_add(CLOSE_FOR_NS);
+            }
+            acts.extend(readers.answer(from, &message));
+            if readers.is_beside(&message) {
+                member.on(now, MemberInput::OneClockWith(from), &mut acts);
             }
             member.on(now, MemberInput::From(from, message), &mut acts);
             match perform(transport, &mut acts, &mut wake, tell) {
@@ -213,7 +220,8 @@ mod tests {
                 let mut tell = |what| {
                     let _nobody_asks = say.send(what);
                 };
-                drive(&mut near, (rank, size), timing, &clock, &asked, &mut tell);
+                let by = (&clock, ClockReader::own());
+                drive(&mut near, (rank, size), timing, by, &asked, &mut tell);
             });
             (ask, told)
         });

@@ -21,6 +21,7 @@ mod member;
 mod message;
 mod offset;
 mod over_mpi;
+mod readers;
 mod root;
 #[cfg(test)]
 mod sim;

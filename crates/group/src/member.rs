@@ -1,9 +1,10 @@
 //! What one rank does: it asks for the time until it knows the root's clock well, begins when the
 //! root says, says its words in rounds, and ends with all others or when the root is lost.
 
+mod clocks;
 mod course;
 
-use crate::drift::{BestBound, ClockDrift, DriftQuestion};
+use crate::drift::{BestBound, DriftQuestion};
 use crate::message::{Message, Word};
 use crate::offset::OffsetRange;
 use crate::root::Root;
@@ -25,6 +26,8 @@ pub struct GroupMember {
     timing: GroupTiming,
     is_over: bool,
     clock: Option<OffsetRange>,
+    /// One that reads the same clock.
+    beside: Option<u32>,
     drift: DriftQuestion,
     /// Rounds of which it has heard the answer.
     heard: u32,
@@ -59,6 +62,7 @@ impl GroupMember {
             timing,
             is_over: false,
             clock: (rank == 0).then(|| OffsetRange::own(now)),
+            beside: None,
             drift: DriftQuestion::default(),
             heard: 0,
             said: None,
@@ -99,6 +103,7 @@ impl GroupMember {
         match input {
             MemberInput::Wake => {}
             MemberInput::From(from, message) => self.hear(now, from, message, out),
+            MemberInput::OneClockWith(other) => self.beside = Some(other),
             MemberInput::Say(word) => self.say(word, out),
             MemberInput::Answer(word) => {
                 if let Some(root) = &mut self.root
@@ -138,17 +143,6 @@ impl GroupMember {
         }
     }
 
-    /// Asks for the time once more, closely, as at the start.
-    fn compare(&mut self, now: u64, out: &mut Vec<Act>) {
-        if self.rank == 0 {
-            out.push(Act::Compared((self.begun > 0).then_some(ClockDrift::NONE)));
-        } else if self.drift.ask(now, self.timing.compare_for_ns) {
-            self.next_ask = now;
-        } else {
-            out.push(Act::Compared(None));
-        }
-    }
-
     fn say(&mut self, word: Word, out: &mut Vec<Act>) {
         let round = self.heard;
         match &mut self.root {
@@ -185,10 +179,8 @@ impl GroupMember {
                 out.push(Act::Send(from, Message::Time { sent, read, root }));
             }
             Message::Time { sent, read, root } => {
-                if let Some(root) = root.filter(|_| self.rank > 0 && sent <= now) {
-                    let newer = OffsetRange::answered(sent, now, read, root);
-                    self.drift.hear(sent, newer);
-                    self.clock = Some(self.clock.map_or(newer, |known| known.and(newer)));
+                if let Some(root) = root {
+                    self.hear_time(now, from, (sent, read), root);
                 }
             }
             Message::Propose { attempt, at } => {
@@ -198,7 +190,7 @@ impl GroupMember {
                 }
             }
             Message::Go { start, at } => self.begin(now, (start, at), None, out),
-            Message::Still => {}
+            Message::Still | Message::Reader { .. } => {}
             Message::Got { round } => {
                 let said = self.said.as_mut().filter(|said| said.round == round);
                 said.into_iter().for_each(|said| said.is_known = true);

@@ -17,6 +17,8 @@ pub enum Message {
         read: u64,
         root: Option<(i128, i128)>,
     },
+    /// Which clock who says it reads, which it says once to whoever asks it for the time.
+    Reader { word: Word },
     /// How far a rank is: the rounds that it has heard the answer of, the start that it waits for, and
     /// how well it knows the root's clock, where it knows it well enough.
     Here {
@@ -94,7 +96,7 @@ impl Message {
                 out.short(*start);
                 out.long(*long);
             }
-            Self::Snapshot { word } => out.0.extend_from_slice(word),
+            Self::Snapshot { word } | Self::Reader { word } => out.0.extend_from_slice(word),
             Self::Lost { ranks } => ranks.iter().for_each(|rank| out.short(*rank)),
             Self::End { rounds, lost } => {
                 out.short(*rounds);
@@ -124,6 +126,7 @@ impl Message {
             Self::End { .. } => 15,
             Self::Bye => 16,
             Self::Reached { .. } => 17,
+            Self::Reader { .. } => 18,
         }
     }
 
@@ -194,6 +197,7 @@ impl Message {
                 start: rest.short()?,
                 most: rest.long()?,
             },
+            18 => Self::Reader { word: rest.all() },
             _ => return None,
         };
         rest.0.is_empty().then_some(message)
@@ -284,6 +288,8 @@ mod tests {
             (any::<u32>(), prop::collection::vec(any::<u32>(), 0..9))
                 .prop_map(|(rounds, lost)| Message::End { rounds, lost }),
             Just(Message::Bye),
+            prop::collection::vec(any::<u8>(), 0..80)
+                .prop_map(|word| Message::Reader { word: word.into() }),
         ]
     }
 

@@ -16,6 +16,8 @@ pub struct OffsetRange {
     high: i128,
     /// The moment of one's own clock for which it holds.
     at: u64,
+    /// One clock runs apart from itself never.
+    is_own: bool,
 }
 
 impl OffsetRange {
@@ -26,6 +28,16 @@ impl OffsetRange {
             low: 0,
             high: 0,
             at,
+            is_own: true,
+        }
+    }
+
+    /// From an answer of one who reads one's own clock, at that moment of it.
+    #[must_use]
+    pub fn beside(read: u64, root: (i128, i128)) -> Self {
+        match root {
+            (0, 0) => Self::own(read),
+            root => Self::answered(read, read, read, root),
         }
     }
 
@@ -37,18 +49,23 @@ impl OffsetRange {
             low: read - i128::from(back.max(sent)) + root.0,
             high: read - sent_at + root.1,
             at: sent,
+            is_own: false,
         }
     }
 
     /// The same at another moment of one's own clock.
     #[must_use]
     pub fn grown(self, at: u64) -> Self {
+        if self.is_own {
+            return Self { at, ..self };
+        }
         let ppm = u128::from(self.at.abs_diff(at)) * u128::from(DRIFT_PPM);
         let drift = i128::try_from(ppm.div_ceil(1_000_000)).unwrap_or(i128::MAX / 4);
         Self {
             low: self.low - drift,
             high: self.high + drift,
             at,
+            is_own: false,
         }
     }
 
@@ -62,7 +79,12 @@ impl OffsetRange {
         if low > high {
             return new;
         }
-        Self { low, high, at }
+        Self {
+            low,
+            high,
+            at,
+            is_own: self.is_own || newer.is_own,
+        }
     }
 
     /// The ends at its own moment.
@@ -132,6 +154,21 @@ mod tests {
             prop_assert!(both.bound_ns() <= first.grown(5000).bound_ns());
             prop_assert!(both.ends().0 <= 0 && both.ends().1 >= 0);
         }
+    }
+
+    #[test]
+    fn one_clock_runs_apart_from_itself_never_and_another_as_far_as_it_was_known() {
+        let own = OffsetRange::beside(1_000, (0, 0)).grown(u64::MAX / 2);
+        assert_eq!((own.ends(), own.bound_ns()), ((0, 0), 0));
+        let vague = OffsetRange::answered(900, 1_100, 1_000, (0, 0));
+        for known in [vague.and(own), own.and(vague)] {
+            assert_eq!(known.grown(u64::MAX / 2).bound_ns(), 0, "{known:?}");
+        }
+        let far = OffsetRange::beside(1_000, (40, 60));
+        assert_eq!((far.ends(), far.bound_ns()), ((40, 60), 10));
+        assert_eq!(far.grown(1_001_000).bound_ns(), 210);
+        let elsewhere = OffsetRange::answered(1_000, 1_010, 9_000, (0, 0));
+        assert_eq!(OffsetRange::own(1_000).and(elsewhere), elsewhere);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use sys::{Clock as _, MachineClock};
+use sys::{Clock as _, ClockReader, MachineClock};
 
 /// The library may wait so long at its end for others before the process ends without it.
 const CLOSE_NS: u64 = 3_000_000_000;
@@ -57,7 +57,8 @@ struct Opened {
     library: String,
 }
 
-/// Opens the library and connects; `tell` is called from the group's thread.
+/// Opens the library and connects; `tell` is called from the group's thread. Ranks agree on
+/// `CLOCK_MONOTONIC`, which those of one machine share; what begins is told on `clock`.
 ///
 /// # Errors
 /// There is no library, or it cannot begin.
@@ -65,7 +66,7 @@ pub fn connect(
     choice: MpiChoice,
     timing: GroupTiming,
     clock: MachineClock,
-    tell: impl FnMut(GroupEvent) + Send + 'static,
+    mut tell: impl FnMut(GroupEvent) + Send + 'static,
 ) -> Result<Connected, ConnectError> {
     let (opened_to, opened) = channel();
     let (ask, asked) = channel();
@@ -86,7 +87,8 @@ pub fn connect(
             library: world.version(),
         };
         let _whoever_connects_waits = opened_to.send(Ok(opened));
-        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with)
+        let tell = move |what| tell(begun_on(clock, what));
+        live(world, timing, &asked, tell, &leaving, &to_exit_with)
     };
     let thread = std::thread::Builder::new().name("fathom-group".into());
     let thread = thread.spawn(body);
@@ -135,18 +137,36 @@ impl Connected {
     }
 }
 
+/// The same, with the moment to begin on `clock` instead of the kernel's own.
+fn begun_on(clock: MachineClock, what: GroupEvent) -> GroupEvent {
+    let GroupEvent::Begin {
+        at,
+        bound_ns,
+        agreed,
+    } = what
+    else {
+        return what;
+    };
+    let (at, wrong_ns) = clock.at_monotonic(at);
+    GroupEvent::Begin {
+        at,
+        bound_ns: bound_ns.saturating_add(wrong_ns),
+        agreed,
+    }
+}
+
 /// From the first message to the last call; whether that went well.
 fn live(
     mut world: World,
     timing: GroupTiming,
-    clock: MachineClock,
     asked: &Receiver<MemberInput>,
     mut tell: impl FnMut(GroupEvent),
     leaving: &Receiver<Leaving>,
     code: &Arc<AtomicI32>,
 ) -> bool {
-    let place = (world.rank(), world.size());
-    drive(&mut world, place, timing, &clock, asked, &mut tell);
+    let (place, clock) = ((world.rank(), world.size()), MachineClock::monotonic());
+    let by = (&clock, ClockReader::own());
+    drive(&mut world, place, timing, by, asked, &mut tell);
     // Nothing is told any more: whoever waits for that sees it.
     drop(tell);
     // A last word may be on its way when nobody drives any more.

@@ -181,6 +181,7 @@ impl Root {
             Message::Ahead { .. }
             | Message::Ask { .. }
             | Message::Time { .. }
+            | Message::Reader { .. }
             | Message::Got { .. }
             | Message::Answer { .. }
             | Message::Propose { .. }

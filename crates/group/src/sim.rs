@@ -25,6 +25,10 @@ struct Weather {
     delay_ns: (u64, u64),
     lost_per_mille: u64,
     drift_ppm: u64,
+    /// So many of thousand ranks read the clock of whoever they ask for the time, and so many more are
+    /// told that they do.
+    beside_per_mille: u64,
+    misled_per_mille: u64,
 }
 
 const CALM: Weather = Weather {
@@ -32,12 +36,15 @@ const CALM: Weather = Weather {
     delay_ns: (5_000, 40_000),
     lost_per_mille: 0,
     drift_ppm: 100,
+    beside_per_mille: 0,
+    misled_per_mille: 0,
 };
 
 struct Host {
     member: GroupMember,
     offset: i128,
     ppm: i128,
+    is_told_beside: bool,
     /// It dies when it has been told so much.
     dies_after: Option<u64>,
     told: u64,
@@ -178,15 +185,23 @@ impl World {
             now: BEGIN,
         };
         for rank in 0..size {
-            let offset = i128::from(world.draw(20_000)) * DAY / 1000 - 10 * DAY;
-            let ppm =
+            let mut offset = i128::from(world.draw(20_000)) * DAY / 1000 - 10 * DAY;
+            let mut ppm =
                 i128::from(world.draw(2 * weather.drift_ppm + 1)) - i128::from(weather.drift_ppm);
+            let lot = world.draw(1000);
+            let is_beside = rank > 0 && lot < weather.beside_per_mille;
+            let told = weather.beside_per_mille + weather.misled_per_mille;
+            if is_beside {
+                let near = &world.hosts[GroupMember::asks(rank) as usize];
+                (offset, ppm) = (near.offset, near.ppm);
+            }
             // Not all processes are there at once.
             let there = BEGIN + world.draw(300 * MS);
             let mut host = Host {
                 member: GroupMember::new(rank, size, GroupTiming::default(), 0),
                 offset,
                 ppm,
+                is_told_beside: lot < told,
                 dies_after: dies
                     .iter()
                     .find(|(of, _)| *of == rank)
@@ -229,6 +244,9 @@ impl World {
                 Happening::Wake if host.wake == Some(at) => {
                     inputs.push(MemberInput::Wake);
                     if !std::mem::replace(&mut host.script.greeted, true) {
+                        if host.is_told_beside {
+                            inputs.push(MemberInput::OneClockWith(GroupMember::asks(rank)));
+                        }
                         inputs.push(MemberInput::Say(GREETING.into()));
                     }
                 }
@@ -397,6 +415,32 @@ fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
 }
 
 #[test]
+fn ranks_that_read_one_clock_know_it_at_the_first_answer_whatever_the_ways_take() {
+    let slow = Weather {
+        delay_ns: (2 * MS, 30 * MS),
+        beside_per_mille: 1000,
+        ..CALM
+    };
+    let sound = World::new(64, slow, &[]).run();
+    sound.holds();
+    for host in &sound.hosts {
+        assert_eq!(host.began.unwrap().1, 0);
+        let (_, drift) = host.compared.unwrap();
+        assert_eq!(drift, ClockDrift { ns: 0, bound_ns: 0 });
+    }
+    let misled = Weather {
+        beside_per_mille: 0,
+        misled_per_mille: 1000,
+        ..slow
+    };
+    let misled = World::new(64, misled, &[]).run();
+    misled.holds();
+    assert!(misled.hosts.iter().all(Host::is_whole));
+    let [first, last] = [&sound, &misled].map(|world| world.hosts[0].began.unwrap().0);
+    assert!(first + 50 * MS < last, "{first} {last}");
+}
+
+#[test]
 fn whichever_rank_dies_at_whichever_step_all_others_end_and_say_so() {
     // Clocks are known at the first answer, so that there are few steps.
     let near = Weather {
@@ -482,9 +526,11 @@ proptest! {
         more in 1_u64..40 * MS,
         lost_per_mille in prop_oneof![Just(0_u64), 0_u64..400],
         drift_ppm in 0_u64..=100,
+        beside_per_mille in 0_u64..=1000,
+        misled_per_mille in 0_u64..=1000,
         dies in prop::collection::vec((0_u32..14, 0_u64..1500), 0..3),
     ) {
-        let weather = Weather { seed, delay_ns: (least, least + more), lost_per_mille, drift_ppm };
+        let weather = Weather { seed, delay_ns: (least, least + more), lost_per_mille, drift_ppm, beside_per_mille, misled_per_mille };
         World::new(size, weather, &dies).run().holds();
     }
 }

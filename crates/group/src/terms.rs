@@ -9,6 +9,8 @@ pub enum MemberInput {
     /// It is time.
     Wake,
     From(u32, Message),
+    /// That rank reads the same clock.
+    OneClockWith(u32),
     /// Its word in the round that is open.
     Say(Word),
     /// The root's answer to a round of which all words were heard.

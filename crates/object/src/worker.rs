@@ -119,7 +119,7 @@ pub(crate) fn run(
     index: u32,
     (live, warmup): Live,
 ) -> std::io::Result<ThreadReport> {
-    sys::precise_sleeps();
+    let _precise = sys::precise_sleeps();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -74,7 +74,7 @@ impl WorkerTask {
     /// # Errors
     /// The worker could not be set up.
     pub(crate) fn run(&self, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
-        self.settle()?;
+        let _precise = self.settle()?;
         let workload = &self.shared.workload;
         let depth = workload.queue_depth;
         let block = units::lossless::to_usize(workload.blocks.largest().0);
@@ -136,7 +136,7 @@ impl WorkerTask {
     }
 
     /// CPU, memory and timer of this thread, before it touches its buffers.
-    fn settle(&self) -> Result<(), RunError> {
+    fn settle(&self) -> Result<sys::PreciseSleeps, RunError> {
         let fail = |what: String| {
             move |e: std::io::Error| {
                 RunError::Unsuitable(format!("worker {}: {what}: {e}", self.index))
@@ -154,8 +154,7 @@ impl WorkerTask {
                 self.placement.nodes
             )))?;
         }
-        sys::precise_sleeps();
-        Ok(())
+        Ok(sys::precise_sleeps())
     }
 
     fn open_files(&self) -> Result<(Vec<File>, Vec<u64>), RunError> {

@@ -58,8 +58,9 @@ impl MachineClock {
         }
         let (tsc0, ns0) = paired_reading();
         let end = ns0 + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX >> 1);
-        while process::monotonic_ns() < end {
-            std::hint::spin_loop();
+        // Asleep: many processes of one machine may calibrate at once.
+        while let left @ 1.. = end.saturating_sub(process::monotonic_ns()) {
+            process::sleep_ns(left);
         }
         let (tsc1, ns1) = paired_reading();
         let ticks = tsc1.saturating_sub(tsc0);
@@ -116,11 +117,39 @@ impl MachineClock {
     /// since calibration.
     #[must_use]
     pub fn drift_ns(&self) -> i64 {
-        let before = self.now();
-        let truth = process::monotonic_ns();
-        let after = self.now();
-        let mine = before + (after - before) / 2;
-        i64::try_from(i128::from(mine) - i128::from(truth)).unwrap_or(i64::MAX)
+        self.ahead_of_kernel().0
+    }
+
+    /// When this clock shows what `CLOCK_MONOTONIC` shows at `moment`, and by how many nanoseconds
+    /// that may be wrong.
+    #[must_use]
+    pub fn at_monotonic(&self, moment: u64) -> (u64, u64) {
+        // What the window of calibration leaves unknown of the rate, at most.
+        const RATE_PPM: u64 = 100;
+        if self.scale.is_none() {
+            return (moment, 0);
+        }
+        let (drift_ns, wrong_ns) = self.ahead_of_kernel();
+        let away = moment.abs_diff(process::monotonic_ns());
+        let rate_ns = u128::from(away) * u128::from(RATE_PPM) / 1_000_000;
+        let rate_ns = u64::try_from(rate_ns).unwrap_or(u64::MAX);
+        let at = moment.saturating_add_signed(drift_ns);
+        (at, rate_ns.saturating_add(wrong_ns))
+    }
+
+    /// This clock's reading minus `CLOCK_MONOTONIC`'s, and by how much that may be wrong: the tightest
+    /// of several tries.
+    fn ahead_of_kernel(&self) -> (i64, u64) {
+        let tries = (0..16).map(|_| {
+            let before = self.now();
+            let truth = process::monotonic_ns();
+            let width = self.now() - before;
+            let mine = before + width / 2;
+            let ahead = i64::try_from(i128::from(mine) - i128::from(truth));
+            (width.div_ceil(2), ahead.unwrap_or(i64::MAX))
+        });
+        let (wrong, ahead) = tries.min().unwrap_or_default();
+        (ahead, wrong)
     }
 }
 

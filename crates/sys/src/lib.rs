@@ -11,6 +11,7 @@ mod announce;
 mod bounded;
 mod child;
 pub mod clock;
+mod clock_reader;
 mod device;
 mod files;
 mod memory;
@@ -30,6 +31,7 @@ pub use child::{
     wait_child,
 };
 pub use clock::{Clock, MachineClock, VirtualClock};
+pub use clock_reader::ClockReader;
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,
@@ -44,9 +46,9 @@ pub use memory::{
 };
 pub use poll::{Readiness, wait_ready};
 pub use process::{
-    Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns, precise_sleeps,
-    raise_file_limit, random_bits, run_before_others, set_affinity, thread_id, usage_of_process,
-    usage_of_thread, wall_clock_state,
+    PreciseSleeps, Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns,
+    precise_sleeps, raise_file_limit, random_bits, run_before_others, set_affinity, thread_id,
+    usage_of_process, usage_of_thread, wall_clock_state,
 };
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor, stop_with_another};

@@ -2,6 +2,7 @@
 
 use crate::checked;
 use std::io;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
@@ -111,10 +112,37 @@ pub(crate) fn sleep_ns(ns: u64) {
     };
 }
 
-/// Asks for sleeps of this thread to end on time (timer slack of 1 ns instead of 50 µs).
-pub fn precise_sleeps() {
-    // SAFETY: no memory is passed; failure leaves the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+/// Sleeps of this thread end on time until it is dropped (timer slack of 1 ns instead of 50 µs). A
+/// thread that is started meanwhile inherits that, and what polls in it polls that much more often.
+#[derive(Debug)]
+#[must_use = "sleeps are as before once it is dropped"]
+pub struct PreciseSleeps {
+    slack_before: libc::c_ulong,
+    /// The slack is the thread's own.
+    stays: PhantomData<*const ()>,
+}
+
+/// Asks for sleeps of this thread to end on time.
+pub fn precise_sleeps() -> PreciseSleeps {
+    // SAFETY: no memory is passed; failure leaves what is.
+    let before = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+    set_slack(1);
+    PreciseSleeps {
+        // 0 asks for the thread's default.
+        slack_before: libc::c_ulong::try_from(before).unwrap_or(0),
+        stays: PhantomData,
+    }
+}
+
+impl Drop for PreciseSleeps {
+    fn drop(&mut self) {
+        set_slack(self.slack_before);
+    }
+}
+
+fn set_slack(slack_ns: libc::c_ulong) {
+    // SAFETY: no memory is passed; failure leaves what is.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
 }
 
 /// Has the calling thread run before all ordinary ones (`SCHED_RR`, the lowest real-time priority);

@@ -52,6 +52,9 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+/// The write that went beyond the limit says so itself.
+extern "C" fn on_file_limit(_: libc::c_int) {}
+
 /// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and likewise what
 /// schedulers of jobs and timers send before they end one; a file beyond its limit is an error
 /// instead of a death by SIGXFSZ. A hang-up that is ignored, as under `nohup`,
@@ -71,7 +74,8 @@ pub fn catch_signals() {
     if disposition(libc::SIGHUP) != libc::SIG_IGN {
         dispose(libc::SIGHUP, on_signal as *const () as usize);
     }
-    dispose(libc::SIGXFSZ, libc::SIG_IGN);
+    // What is ignored stays so in programs that this one starts; what is handled does not.
+    dispose(libc::SIGXFSZ, on_file_limit as *const () as usize);
 }
 
 fn dispose(signal: libc::c_int, how: libc::sighandler_t) {
@@ -79,8 +83,8 @@ fn dispose(signal: libc::c_int, how: libc::sighandler_t) {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = how;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler reads a clock and stores to atomics, which a signal may interrupt
-    // anything for.
+    // SAFETY: a handler reads a clock and stores to atomics, which a signal may interrupt anything
+    // for, or does nothing.
     unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
 }
 

@@ -113,7 +113,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Speaks until one side ends it.
     pub(super) fn run(mut self) {
-        sys::precise_sleeps();
+        let _precise = sys::precise_sleeps();
         loop {
             let understood = self.understand();
             self.conversation.reap();

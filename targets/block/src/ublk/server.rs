@@ -152,7 +152,7 @@ fn start(
 ) -> Result<(), UblkError> {
     let ended = ended.clone();
     let body = move || {
-        sys::precise_sleeps();
+        let _precise = sys::precise_sleeps();
         // A thread on the one CPU whose load it serves waits for that load, while others may be free.
         // CPUs that this process may not use leave the thread where it is.
         if cpus.len() > 1 {
