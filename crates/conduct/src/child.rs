@@ -114,6 +114,7 @@ impl Program<'_> {
             })
             .stdout(sink(self.output)?)
             .stderr(sink(self.errors)?);
+        sys::with_limits_before(&mut command);
         let began_ns = clock.now();
         let child = command.spawn().map_err(told)?;
         let pid = child.id();

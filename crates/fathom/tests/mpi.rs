@@ -182,12 +182,10 @@ fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
             group.skew_ns.is_some() && !group.start_at.is_empty(),
             "{name}"
         );
-        // They read one clock: what is left is how far that of a process may be off it.
+        // They see each other's clocks, whatever messages take.
         let bound = group.clock_bound_ns.unwrap();
-        assert!(
-            bound < 1_000_000 && clock_drifts(&record) == [(0, 0); 4],
-            "{name}: {bound}"
-        );
+        assert!(bound < 5_000_000, "{name}: {bound}");
+        clocks_are_known(&record, name);
         let hosts = record.by_host();
         let counts: Vec<u64> = hosts.iter().map(|host| host.operations.count()).collect();
         assert!(
@@ -222,59 +220,57 @@ fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
     }
 }
 
-/// By how much the root's clock gained on that of each rank, and how far that may be wrong.
-fn clock_drifts(record: &Record) -> Vec<(i64, u64)> {
-    let known = record.hosts.iter().map(|host| {
+/// One hardware runs the clocks of all ranks, and none moves further than is said.
+fn clocks_are_known(record: &Record, name: &str) {
+    for host in &record.hosts {
         let drift = host.clock_drift_ns.zip(host.clock_drift_bound_ns);
-        drift.unwrap_or((i64::MAX, 0))
-    });
-    known.collect()
+        let (drift, bound) = drift.unwrap();
+        let is_root = host.rank == Some(0);
+        assert!(drift.unsigned_abs() <= bound, "{name}: {drift} {bound}");
+        assert!((bound == 0) == is_root, "{name}: {bound}");
+    }
 }
 
-/// Each rank on a host of another name with a clock that is days from those of the others; `None`
-/// where this machine cannot have several.
+/// Whether ranks can be given this by `unshare`, as a program sees it that is begun so.
+fn may_unshare(words: &[&str]) -> bool {
+    let own = fs::read_link("/proc/self/ns/time").ok();
+    let sees = ["readlink", "/proc/self/ns/time"];
+    let output = Command::new("unshare").args(words).args(sees).output();
+    let is_other = |told: Vec<u8>| {
+        let told = String::from_utf8(told).unwrap();
+        own.is_none_or(|own| own != Path::new(told.trim()))
+    };
+    output.is_ok_and(|output| {
+        output.status.success() && (!words.contains(&"--time") || is_other(output.stdout))
+    })
+}
+
+/// Each rank on a host of another name; `None` where this machine cannot have several.
 fn on_hosts_of_their_own() -> Option<&'static str> {
-    let may = Command::new("unshare")
-        .args(["--uts", "--time", "--monotonic", "1", "hostname", "x"])
-        .output();
-    if !may.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: needs root, unshare (util-linux) and namespaces of time");
+    if !may_unshare(&["--uts"]) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
         return None;
     }
     Some(
-        r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --uts --time --monotonic $((rank * 1000000)) sh -c 'hostname "node$rank" && exec "$@"' sh "$@""#,
+        r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --uts sh -c 'hostname "node$rank" && exec "$@"' sh "$@""#,
     )
 }
 
+/// Each rank with a clock that is days from those of the others.
+const ON_CLOCKS_OF_THEIR_OWN: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --time --monotonic $((rank * 1000000)) "$@""#;
+
 #[test]
-fn clocks_that_are_days_apart_are_compared_and_ranks_begin_together() {
-    let Some(script) = on_hosts_of_their_own() else {
+fn clocks_that_are_days_apart_are_compared() {
+    if !may_unshare(&["--time", "--monotonic", "1"]) {
+        println!("SKIPPED: needs root, unshare (util-linux) and namespaces of time");
         return;
-    };
+    }
     for launcher in launchers() {
         let (dir, name) = (place(), launcher.name);
-        let line = launcher.wrapped("3", dir.path(), script, SHORT).output();
-        let line = line.unwrap();
+        let mut line = launcher.wrapped("3", dir.path(), ON_CLOCKS_OF_THEIR_OWN, SHORT);
+        let line = line.output().unwrap();
         assert_eq!(line.status.code(), Some(0), "{name}: {}", said(&line));
-        let record = record(dir.path(), name);
-        let bounds: Vec<u64> = record
-            .hosts
-            .iter()
-            .map(|host| host.clock_bound_ns.unwrap())
-            .collect();
-        assert!(
-            bounds.iter().all(|bound| *bound < 1_000_000_000),
-            "{name}: {bounds:?}"
-        );
-        let drifts = clock_drifts(&record);
-        assert_eq!(drifts[0], (0, 0), "{name}: its own");
-        for (drift, bound) in &drifts[1..] {
-            // One hardware runs them all.
-            assert!(
-                *bound > 0 && drift.unsigned_abs() <= *bound,
-                "{name}: {drifts:?}"
-            );
-        }
+        clocks_are_known(&record(dir.path(), name), name);
         nobody_is_left(dir.path(), name);
     }
 }

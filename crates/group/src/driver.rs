@@ -5,7 +5,6 @@
 use crate::drift::ClockDrift;
 use crate::member::GroupMember;
 use crate::message::{Message, Word};
-use crate::readers::Readers;
 use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
 use crate::timing::GroupTiming;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -57,12 +56,12 @@ pub enum GroupEvent {
 }
 
 /// Drives a rank until its group ends, nobody asks for it any more, or the transport breaks. `reader`
-/// says which clock `clock` is, where others may read the same.
+/// is of the same clock, where others on this machine may look at it.
 pub fn drive<C: Clock>(
     transport: &mut dyn Carrier,
     place: (u32, u32),
     timing: GroupTiming,
-    (clock, reader): (&C, Option<ClockReader>),
+    (clock, mut reader): (&C, Option<ClockReader>),
     asked: &Receiver<MemberInput>,
     tell: &mut dyn FnMut(GroupEvent),
 ) {
@@ -71,7 +70,6 @@ pub fn drive<C: Clock>(
     let mut member = GroupMember::new(rank, size, timing, clock.now());
     let (mut wake, mut close_until, mut heard_at) = (0, 0, clock.now());
     let mut acts = Vec::new();
-    let mut readers = Readers::new(reader);
     loop {
         match asked.try_recv() {
             Ok(input) => {
@@ -98,9 +96,11 @@ pub fn drive<C: Clock>(
             if is_of_time(&message) {
                 close_until = now.saturating_add(CLOSE_FOR_NS);
             }
-            acts.extend(readers.answer(from, &message));
-            if readers.is_beside(&message) {
-                member.on(now, MemberInput::OneClockWith(from), &mut acts);
+            if let Some(reader) = &mut reader {
+                acts.extend(introduced(reader, from, &message));
+                if let Some(seen) = seen(reader, from, &message) {
+                    member.on(now, seen, &mut acts);
+                }
             }
             member.on(now, MemberInput::From(from, message), &mut acts);
             match perform(transport, &mut acts, &mut wake, tell) {
@@ -131,6 +131,23 @@ pub fn drive<C: Clock>(
             clock.sleep_until(wake.clamp(now + 1000, now + look));
         }
     }
+}
+
+/// What is said before a question for the time is answered.
+fn introduced(reader: &ClockReader, from: u32, heard: &Message) -> Option<Act> {
+    let Message::Ask { .. } = heard else {
+        return None;
+    };
+    let word = reader.introduction().into_bytes().into();
+    Some(Act::Send(from, Message::Reader { word }))
+}
+
+/// How far the clock of whoever says this is ahead, where that can be seen.
+fn seen(reader: &mut ClockReader, from: u32, heard: &Message) -> Option<MemberInput> {
+    let Message::Reader { word } = heard else {
+        return None;
+    };
+    Some(MemberInput::Ahead(from, reader.apart(word)?))
 }
 
 fn is_of_time(message: &Message) -> bool {
@@ -185,34 +202,57 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use sys::MachineClock;
 
-    /// Ranks that are threads.
+    const MS: u64 = 1_000_000;
+
+    /// From whom, when it is there, and what it is.
+    type Sent = (u32, u64, Vec<u8>);
+
+    /// Ranks that are threads, and messages that take their time.
     struct Near {
         rank: u32,
-        to: Vec<Sender<(u32, Vec<u8>)>>,
-        here: Receiver<(u32, Vec<u8>)>,
+        takes_ns: u64,
+        to: Vec<Sender<Sent>>,
+        here: Receiver<Sent>,
+        on_its_way: Option<Sent>,
     }
 
     impl Carrier for Near {
         fn send(&mut self, to: u32, message: &[u8]) -> Result<(), String> {
-            let _gone = self.to[to as usize].send((self.rank, message.to_vec()));
+            let there = MachineClock::monotonic().now() + self.takes_ns;
+            let _gone = self.to[to as usize].send((self.rank, there, message.to_vec()));
             Ok(())
         }
 
         fn receive(&mut self) -> Result<Option<(u32, Vec<u8>)>, String> {
-            Ok(self.here.try_recv().ok())
+            let next = self.on_its_way.take().or_else(|| self.here.try_recv().ok());
+            let Some((from, there, bytes)) = next else {
+                return Ok(None);
+            };
+            if MachineClock::monotonic().now() < there {
+                self.on_its_way = Some((from, there, bytes));
+                return Ok(None);
+            }
+            Ok(Some((from, bytes)))
         }
     }
 
-    /// Drives so many ranks; gives what each asks with, and what it is told.
-    fn group(size: u32) -> Vec<(Sender<MemberInput>, Receiver<GroupEvent>)> {
+    /// Drives so many ranks, whose clocks the others may look at or not; gives what each asks with, and
+    /// what it is told.
+    fn group(
+        size: u32,
+        takes_ns: u64,
+        is_shown: bool,
+    ) -> Vec<(Sender<MemberInput>, Receiver<GroupEvent>)> {
         let (to, here): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
         let ranks = here.into_iter().zip(0..).map(|(here, rank)| {
             let (ask, asked) = channel();
             let (say, told) = channel();
             let mut near = Near {
                 rank,
+                takes_ns,
                 to: to.clone(),
                 here,
+                on_its_way: None,
             };
             std::thread::spawn(move || {
                 let clock = MachineClock::monotonic();
@@ -220,7 +260,8 @@ mod tests {
                 let mut tell = |what| {
                     let _nobody_asks = say.send(what);
                 };
-                let by = (&clock, ClockReader::own());
+                let reader = is_shown.then(|| ClockReader::own(clock).unwrap());
+                let by = (&clock, reader);
                 drive(&mut near, (rank, size), timing, by, &asked, &mut tell);
             });
             (ask, told)
@@ -235,8 +276,17 @@ mod tests {
 
     #[test]
     fn ranks_on_threads_say_their_words_begin_together_and_end() {
-        let ranks = group(3);
-        for (ask, _) in &ranks {
+        let way = 20 * MS;
+        let asked = live(&group(3, way, false));
+        let seen = live(&group(3, way, true));
+        assert!(asked[1..].iter().all(|bound| *bound >= way), "{asked:?}");
+        assert!(seen.iter().all(|bound| *bound < way / 2), "{seen:?}");
+        live(&group(3, 0, true));
+    }
+
+    /// From the first word to the end; how well each rank knew the clock of the start.
+    fn live(ranks: &[(Sender<MemberInput>, Receiver<GroupEvent>)]) -> Vec<u64> {
+        for (ask, _) in ranks {
             ask.send(MemberInput::Say(b"hello".as_slice().into()))
                 .unwrap();
         }
@@ -249,7 +299,7 @@ mod tests {
             .0
             .send(MemberInput::Answer(answer.clone()))
             .unwrap();
-        for (ask, told) in &ranks {
+        for (ask, told) in ranks {
             assert_eq!(next(told), GroupEvent::Answered(answer.clone()));
             ask.send(MemberInput::Ready).unwrap();
         }
@@ -279,7 +329,7 @@ mod tests {
         let far: Word = b"far".as_slice().into();
         ranks[2].0.send(MemberInput::Snapshot(far.clone())).unwrap();
         assert_eq!(next(&ranks[0].1), GroupEvent::Snapshot(2, far));
-        for (ask, told) in &ranks {
+        for (ask, told) in ranks {
             ask.send(MemberInput::Compare).unwrap();
             let GroupEvent::Compared(Some(drift)) = next(told) else {
                 panic!("all compare");
@@ -292,8 +342,9 @@ mod tests {
             .iter()
             .for_each(|(_, told)| assert_eq!(next(told), GroupEvent::Halted));
         ranks[0].0.send(MemberInput::Finish).unwrap();
-        for (_, told) in &ranks {
+        for (_, told) in ranks {
             assert_eq!(next(told), GroupEvent::End(MemberEnd::Over));
         }
+        begins.iter().map(|(_, bound_ns, _)| *bound_ns).collect()
     }
 }

@@ -21,7 +21,6 @@ mod member;
 mod message;
 mod offset;
 mod over_mpi;
-mod readers;
 mod root;
 #[cfg(test)]
 mod sim;

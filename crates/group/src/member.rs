@@ -10,6 +10,7 @@ use crate::offset::OffsetRange;
 use crate::root::Root;
 use crate::terms::{Act, AgreedStart, MemberEnd, MemberInput};
 use crate::timing::GroupTiming;
+use clocks::SeenAhead;
 
 /// A rank's own word.
 #[derive(Clone, Debug)]
@@ -26,8 +27,8 @@ pub struct GroupMember {
     timing: GroupTiming,
     is_over: bool,
     clock: Option<OffsetRange>,
-    /// One that reads the same clock.
-    beside: Option<u32>,
+    /// By how much the clock of whom it asks was ahead when that was seen last.
+    ahead: SeenAhead,
     drift: DriftQuestion,
     /// Rounds of which it has heard the answer.
     heard: u32,
@@ -62,7 +63,7 @@ impl GroupMember {
             timing,
             is_over: false,
             clock: (rank == 0).then(|| OffsetRange::own(now)),
-            beside: None,
+            ahead: SeenAhead::Unknown,
             drift: DriftQuestion::default(),
             heard: 0,
             said: None,
@@ -103,7 +104,7 @@ impl GroupMember {
         match input {
             MemberInput::Wake => {}
             MemberInput::From(from, message) => self.hear(now, from, message, out),
-            MemberInput::OneClockWith(other) => self.beside = Some(other),
+            MemberInput::Ahead(other, range) => self.see_ahead(other, range),
             MemberInput::Say(word) => self.say(word, out),
             MemberInput::Answer(word) => {
                 if let Some(root) = &mut self.root
@@ -180,7 +181,7 @@ impl GroupMember {
             }
             Message::Time { sent, read, root } => {
                 if let Some(root) = root {
-                    self.hear_time(now, from, (sent, read), root);
+                    self.hear_time(now, (sent, read), root);
                 }
             }
             Message::Propose { attempt, at } => {

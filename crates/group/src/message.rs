@@ -17,7 +17,7 @@ pub enum Message {
         read: u64,
         root: Option<(i128, i128)>,
     },
-    /// Which clock who says it reads, which it says once to whoever asks it for the time.
+    /// What who says it shows of its clock to those that run on the same kernel; before an answer.
     Reader { word: Word },
     /// How far a rank is: the rounds that it has heard the answer of, the start that it waits for, and
     /// how well it knows the root's clock, where it knows it well enough.

@@ -16,8 +16,6 @@ pub struct OffsetRange {
     high: i128,
     /// The moment of one's own clock for which it holds.
     at: u64,
-    /// One clock runs apart from itself never.
-    is_own: bool,
 }
 
 impl OffsetRange {
@@ -28,16 +26,6 @@ impl OffsetRange {
             low: 0,
             high: 0,
             at,
-            is_own: true,
-        }
-    }
-
-    /// From an answer of one who reads one's own clock, at that moment of it.
-    #[must_use]
-    pub fn beside(read: u64, root: (i128, i128)) -> Self {
-        match root {
-            (0, 0) => Self::own(read),
-            root => Self::answered(read, read, read, root),
         }
     }
 
@@ -49,23 +37,31 @@ impl OffsetRange {
             low: read - i128::from(back.max(sent)) + root.0,
             high: read - sent_at + root.1,
             at: sent,
-            is_own: false,
         }
+    }
+
+    /// From the same answer, where it is known how far the clock of who answered is ahead of one's
+    /// own: how long the answer took counts no more. `None` where the two contradict each other.
+    #[must_use]
+    pub fn beside(answered: Self, ahead: (i128, i128), root: (i128, i128)) -> Option<Self> {
+        let (low, high) = (ahead.0 + root.0, ahead.1 + root.1);
+        let is_within = low <= answered.high && answered.low <= high;
+        is_within.then(|| Self {
+            low: low.max(answered.low),
+            high: high.min(answered.high),
+            ..answered
+        })
     }
 
     /// The same at another moment of one's own clock.
     #[must_use]
     pub fn grown(self, at: u64) -> Self {
-        if self.is_own {
-            return Self { at, ..self };
-        }
         let ppm = u128::from(self.at.abs_diff(at)) * u128::from(DRIFT_PPM);
         let drift = i128::try_from(ppm.div_ceil(1_000_000)).unwrap_or(i128::MAX / 4);
         Self {
             low: self.low - drift,
             high: self.high + drift,
             at,
-            is_own: false,
         }
     }
 
@@ -79,12 +75,7 @@ impl OffsetRange {
         if low > high {
             return new;
         }
-        Self {
-            low,
-            high,
-            at,
-            is_own: self.is_own || newer.is_own,
-        }
+        Self { low, high, at }
     }
 
     /// The ends at its own moment.
@@ -157,18 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn one_clock_runs_apart_from_itself_never_and_another_as_far_as_it_was_known() {
-        let own = OffsetRange::beside(1_000, (0, 0)).grown(u64::MAX / 2);
-        assert_eq!((own.ends(), own.bound_ns()), ((0, 0), 0));
-        let vague = OffsetRange::answered(900, 1_100, 1_000, (0, 0));
-        for known in [vague.and(own), own.and(vague)] {
-            assert_eq!(known.grown(u64::MAX / 2).bound_ns(), 0, "{known:?}");
-        }
-        let far = OffsetRange::beside(1_000, (40, 60));
-        assert_eq!((far.ends(), far.bound_ns()), ((40, 60), 10));
-        assert_eq!(far.grown(1_001_000).bound_ns(), 210);
-        let elsewhere = OffsetRange::answered(1_000, 1_010, 9_000, (0, 0));
-        assert_eq!(OffsetRange::own(1_000).and(elsewhere), elsewhere);
+    fn how_far_a_clock_is_ahead_says_more_than_a_slow_answer_unless_it_contradicts_it() {
+        let root = (1_000, 1_020);
+        let slow = OffsetRange::answered(0, 9_000, 4_000, root);
+        let known = OffsetRange::beside(slow, (-50, 70), root).unwrap();
+        assert_eq!((known.ends(), known.bound_ns()), ((950, 1_090), 70));
+        let quick = OffsetRange::answered(0, 40, 20, root);
+        let known = OffsetRange::beside(quick, (-50, 70), root).unwrap();
+        assert_eq!(known, quick);
+        assert_eq!(OffsetRange::beside(quick, (50, 70), root), None);
+        assert_eq!(OffsetRange::beside(quick, (-90, -60), root), None);
     }
 
     #[test]

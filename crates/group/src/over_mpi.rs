@@ -57,8 +57,7 @@ struct Opened {
     library: String,
 }
 
-/// Opens the library and connects; `tell` is called from the group's thread. Ranks agree on
-/// `CLOCK_MONOTONIC`, which those of one machine share; what begins is told on `clock`.
+/// Opens the library and connects; `tell` is called from the group's thread.
 ///
 /// # Errors
 /// There is no library, or it cannot begin.
@@ -66,7 +65,7 @@ pub fn connect(
     choice: MpiChoice,
     timing: GroupTiming,
     clock: MachineClock,
-    mut tell: impl FnMut(GroupEvent) + Send + 'static,
+    tell: impl FnMut(GroupEvent) + Send + 'static,
 ) -> Result<Connected, ConnectError> {
     let (opened_to, opened) = channel();
     let (ask, asked) = channel();
@@ -87,8 +86,7 @@ pub fn connect(
             library: world.version(),
         };
         let _whoever_connects_waits = opened_to.send(Ok(opened));
-        let tell = move |what| tell(begun_on(clock, what));
-        live(world, timing, &asked, tell, &leaving, &to_exit_with)
+        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with)
     };
     let thread = std::thread::Builder::new().name("fathom-group".into());
     let thread = thread.spawn(body);
@@ -137,35 +135,18 @@ impl Connected {
     }
 }
 
-/// The same, with the moment to begin on `clock` instead of the kernel's own.
-fn begun_on(clock: MachineClock, what: GroupEvent) -> GroupEvent {
-    let GroupEvent::Begin {
-        at,
-        bound_ns,
-        agreed,
-    } = what
-    else {
-        return what;
-    };
-    let (at, wrong_ns) = clock.at_monotonic(at);
-    GroupEvent::Begin {
-        at,
-        bound_ns: bound_ns.saturating_add(wrong_ns),
-        agreed,
-    }
-}
-
 /// From the first message to the last call; whether that went well.
 fn live(
     mut world: World,
     timing: GroupTiming,
+    clock: MachineClock,
     asked: &Receiver<MemberInput>,
     mut tell: impl FnMut(GroupEvent),
     leaving: &Receiver<Leaving>,
     code: &Arc<AtomicI32>,
 ) -> bool {
-    let (place, clock) = ((world.rank(), world.size()), MachineClock::monotonic());
-    let by = (&clock, ClockReader::own());
+    let place = (world.rank(), world.size());
+    let by = (&clock, ClockReader::own(clock));
     drive(&mut world, place, timing, by, asked, &mut tell);
     // Nothing is told any more: whoever waits for that sees it.
     drop(tell);

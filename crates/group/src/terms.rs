@@ -9,8 +9,9 @@ pub enum MemberInput {
     /// It is time.
     Wake,
     From(u32, Message),
-    /// That rank reads the same clock.
-    OneClockWith(u32),
+    /// By how much the clock of that rank is ahead of this one's at least and at most, as it has just
+    /// said and this rank can see.
+    Ahead(u32, (i128, i128)),
     /// Its word in the round that is open.
     Say(Word),
     /// The root's answer to a round of which all words were heard.

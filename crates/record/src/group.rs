@@ -85,6 +85,12 @@ impl GroupAccount {
         (skew > most).then_some((Nanos(skew), Nanos(most)))
     }
 
+    /// Whether ranks could speak with each other.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.launcher != "none"
+    }
+
     /// Of all ranks of both.
     pub(crate) fn merge(&mut self, other: Self) {
         self.unsynchronised |= other.unsynchronised;

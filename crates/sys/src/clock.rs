@@ -27,6 +27,16 @@ pub trait Clock: Clone {
     }
 }
 
+/// A clock and one of the kernel's at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairedReading {
+    pub kernel_ns: u64,
+    /// The clock's reading minus the kernel's.
+    pub ahead_ns: i64,
+    /// By how much that may be wrong.
+    pub wrong_ns: u64,
+}
+
 /// How a machine clock reads time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineClock {
@@ -56,11 +66,16 @@ impl MachineClock {
         if !invariant_tsc || !cfg!(target_arch = "x86_64") {
             return Self::monotonic();
         }
+        const AWAKE_NS: u64 = 1_000_000;
         let (tsc0, ns0) = paired_reading();
         let end = ns0 + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX >> 1);
-        // Asleep: many processes of one machine may calibrate at once.
-        while let left @ 1.. = end.saturating_sub(process::monotonic_ns()) {
-            process::sleep_ns(left);
+        // Asleep at first, for many processes of one machine may calibrate at once; then awake, so that
+        // the CPU is as fast as it is at work.
+        while let left @ AWAKE_NS.. = end.saturating_sub(process::monotonic_ns()) {
+            process::sleep_ns(left - AWAKE_NS + 1);
+        }
+        while process::monotonic_ns() < end {
+            std::hint::spin_loop();
         }
         let (tsc1, ns1) = paired_reading();
         let ticks = tsc1.saturating_sub(tsc0);
@@ -117,39 +132,31 @@ impl MachineClock {
     /// since calibration.
     #[must_use]
     pub fn drift_ns(&self) -> i64 {
-        self.ahead_of_kernel().0
+        self.beside(process::monotonic_ns).ahead_ns
     }
 
-    /// When this clock shows what `CLOCK_MONOTONIC` shows at `moment`, and by how many nanoseconds
-    /// that may be wrong.
+    /// This clock beside `CLOCK_MONOTONIC_RAW`, which nobody sets or hurries.
     #[must_use]
-    pub fn at_monotonic(&self, moment: u64) -> (u64, u64) {
-        // What the window of calibration leaves unknown of the rate, at most.
-        const RATE_PPM: u64 = 100;
-        if self.scale.is_none() {
-            return (moment, 0);
-        }
-        let (drift_ns, wrong_ns) = self.ahead_of_kernel();
-        let away = moment.abs_diff(process::monotonic_ns());
-        let rate_ns = u128::from(away) * u128::from(RATE_PPM) / 1_000_000;
-        let rate_ns = u64::try_from(rate_ns).unwrap_or(u64::MAX);
-        let at = moment.saturating_add_signed(drift_ns);
-        (at, rate_ns.saturating_add(wrong_ns))
+    pub fn beside_kernel(&self) -> PairedReading {
+        self.beside(process::monotonic_raw_ns)
     }
 
-    /// This clock's reading minus `CLOCK_MONOTONIC`'s, and by how much that may be wrong: the tightest
-    /// of several tries.
-    fn ahead_of_kernel(&self) -> (i64, u64) {
+    /// The tightest of several tries.
+    fn beside(&self, kernel: impl Fn() -> u64) -> PairedReading {
         let tries = (0..16).map(|_| {
             let before = self.now();
-            let truth = process::monotonic_ns();
+            let kernel_ns = kernel();
             let width = self.now() - before;
-            let mine = before + width / 2;
-            let ahead = i64::try_from(i128::from(mine) - i128::from(truth));
-            (width.div_ceil(2), ahead.unwrap_or(i64::MAX))
+            let own = i128::from(before + width / 2);
+            let ahead_ns = i64::try_from(own - i128::from(kernel_ns)).unwrap_or(i64::MAX);
+            PairedReading {
+                wrong_ns: width.div_ceil(2),
+                kernel_ns,
+                ahead_ns,
+            }
         });
-        let (wrong, ahead) = tries.min().unwrap_or_default();
-        (ahead, wrong)
+        let best = tries.min_by_key(|tried| tried.wrong_ns);
+        best.unwrap_or_default()
     }
 }
 

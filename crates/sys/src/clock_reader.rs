@@ -1,143 +1,253 @@
-//! Which processes read one clock: `CLOCK_MONOTONIC` is one for all of a kernel, and one in each of its
-//! time namespaces.
+//! How far the clocks of two processes of one machine are apart: both read the kernel's own beside
+//! theirs, which takes no message and no guess about its way.
 
+use crate::clock::{MachineClock, PairedReading};
+use crate::process;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
-/// A process, and the clock of its kernel that it reads. Machines that were copied while they ran have
-/// one boot id and clocks of their own: what one says of itself counts where its process is seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// By how many parts in a million a clock may run apart from the kernel's, which nobody hurries: what
+/// it was calibrated against is hurried by 500 at most, and the calibration is no better than that.
+const RATE_PPM: u64 = 1000;
+/// What was said longer ago says too little.
+const MOST_AGE_NS: u64 = 1_000_000_000;
+
+/// This process's clock, and what others see of the process where they are on the same kernel: an open
+/// file whose name nobody else has. Boot ids do not say that much: copies of a machine that ran have
+/// one.
+#[derive(Debug)]
 pub struct ClockReader {
-    boot: String,
-    /// Names of its time and process namespaces; none where the kernel knows none of the kind.
-    time: String,
-    processes: String,
+    clock: MachineClock,
+    name: ReaderName,
+    seen: BTreeSet<ReaderName>,
+    _shown: OwnedFd,
+}
+
+/// Where another process sees that this one is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ReaderName {
     process: u32,
-    /// Its start, in ticks since the kernel's own.
-    started: u64,
+    descriptor: u32,
+    nonce: u128,
 }
 
 impl ClockReader {
-    /// This process; `None` where the kernel does not say what it takes.
+    /// This process with its clock; `None` where the kernel shows nothing of it.
     #[must_use]
-    pub fn own() -> Option<Self> {
-        let process = std::process::id();
-        let boot = crate::text_at_most("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok()?;
-        let namespace = |of: &str| {
-            let name = std::fs::read_link(format!("/proc/self/ns/{of}")).ok();
-            name.map_or_else(|| "none".into(), |name| name.display().to_string())
+    pub fn own(clock: MachineClock) -> Option<Self> {
+        let nonce = process::random_bits();
+        let shown = process::memory_file(&file_name(nonce)).ok()?;
+        let name = ReaderName {
+            process: std::process::id(),
+            descriptor: u32::try_from(shown.as_raw_fd()).ok()?,
+            nonce,
         };
-        Some(Self {
-            boot: boot.trim().to_owned(),
-            time: namespace("time"),
-            processes: namespace("pid"),
-            process,
-            started: started(process)?,
+        name.is_seen().then_some(Self {
+            clock,
+            name,
+            seen: BTreeSet::new(),
+            _shown: shown,
         })
     }
 
-    /// What another process says of itself; `None` where it says nothing of the kind.
+    /// What this process says of its clock now.
     #[must_use]
-    pub fn read(said: &[u8]) -> Option<Self> {
-        let said = std::str::from_utf8(said).ok()?;
-        let words: Vec<&str> = said.split(' ').collect();
-        let [boot, time, processes, process, started] = words[..] else {
-            return None;
-        };
-        Some(Self {
-            boot: boot.to_owned(),
-            time: time.to_owned(),
-            processes: processes.to_owned(),
-            process: process.parse().ok()?,
-            started: started.parse().ok()?,
-        })
+    pub fn introduction(&self) -> String {
+        let reading = self.clock.beside_kernel();
+        Introduction {
+            name: self.name,
+            reading,
+        }
+        .to_string()
     }
 
-    /// Whether both read one clock, as far as this process can see.
-    #[must_use]
-    pub fn reads_that_of(&self, other: &Self) -> bool {
-        let clock = |of: &Self| (of.boot.clone(), of.time.clone(), of.processes.clone());
-        clock(self) == clock(other) && started(other.process) == Some(other.started)
+    /// The least and the most that the clock of whoever says this shows beyond this one, now; `None`
+    /// where it says nothing, reads the clock of another kernel or namespace of time, or is not seen
+    /// here.
+    pub fn apart(&mut self, said: &[u8]) -> Option<(i128, i128)> {
+        let other = Introduction::read(said)?;
+        if !self.seen.contains(&other.name) {
+            if !other.name.is_seen() {
+                return None;
+            }
+            self.seen.insert(other.name);
+        }
+        apart(self.clock.beside_kernel(), other.reading)
     }
 }
 
-impl fmt::Display for ClockReader {
+/// By how much the other clock was ahead at a reading, and what both may have run apart since.
+fn apart(own: PairedReading, other: PairedReading) -> Option<(i128, i128)> {
+    let age = own.kernel_ns.checked_sub(other.kernel_ns)?;
+    if age > MOST_AGE_NS {
+        return None;
+    }
+    let rate = (age * RATE_PPM).div_ceil(1_000_000);
+    let wrong = own
+        .wrong_ns
+        .checked_add(other.wrong_ns)?
+        .checked_add(rate)?;
+    let ahead = i128::from(other.ahead_ns) - i128::from(own.ahead_ns);
+    Some((ahead - i128::from(wrong), ahead + i128::from(wrong)))
+}
+
+fn file_name(nonce: u128) -> String {
+    format!("fathom-clock-{nonce:032x}")
+}
+
+impl ReaderName {
+    /// Whether this process sees that one, which reads the kernel's clock as this one does.
+    fn is_seen(&self) -> bool {
+        let of = PathBuf::from(format!("/proc/{}", self.process));
+        let link = |path: &Path| std::fs::read_link(path);
+        let shown = link(&of.join(format!("fd/{}", self.descriptor)));
+        let name = format!("/memfd:{} (deleted)", file_name(self.nonce));
+        let own_time = link(Path::new("/proc/self/ns/time"));
+        let is_one_time = match (own_time, link(&of.join("ns/time"))) {
+            (Ok(own), Ok(other)) => own == other,
+            // A kernel without namespaces of time has one.
+            (Err(own), Err(_)) => own.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        };
+        is_one_time && shown.is_ok_and(|shown| shown == Path::new(&name))
+    }
+}
+
+/// A process and its clock, as it says them to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Introduction {
+    name: ReaderName,
+    reading: PairedReading,
+}
+
+impl fmt::Display for Introduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, reading) = (&self.name, &self.reading);
         write!(
             f,
-            "{} {} {} {} {}",
-            self.boot, self.time, self.processes, self.process, self.started
+            "{} {} {} {} {} {}",
+            name.process,
+            name.descriptor,
+            name.nonce,
+            reading.kernel_ns,
+            reading.ahead_ns,
+            reading.wrong_ns
         )
     }
 }
 
-/// The start of a process that is seen here, in ticks.
-fn started(process: u32) -> Option<u64> {
-    let path = format!("/proc/{process}/stat");
-    let stat = crate::text_at_most(path.as_ref(), 4096).ok()?;
-    // The name of the program may hold anything, also brackets and spaces.
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(19)?.parse().ok()
+impl Introduction {
+    fn read(said: &[u8]) -> Option<Self> {
+        let said = std::str::from_utf8(said).ok()?;
+        let mut words = said.splitn(6, ' ');
+        let mut next = || words.next();
+        Some(Self {
+            name: ReaderName {
+                process: next()?.parse().ok()?,
+                descriptor: next()?.parse().ok()?,
+                nonce: next()?.parse().ok()?,
+            },
+            reading: PairedReading {
+                kernel_ns: next()?.parse().ok()?,
+                ahead_ns: next()?.parse().ok()?,
+                wrong_ns: next()?.parse().ok()?,
+            },
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use crate::Clock as _;
+    use std::time::Duration;
 
     #[test]
-    fn a_process_that_is_seen_reads_the_same_clock_and_no_other_does() {
-        let own = ClockReader::own().unwrap();
-        assert_eq!(
-            ClockReader::read(own.to_string().as_bytes()),
-            Some(own.clone())
-        );
-        assert!(own.reads_that_of(&own));
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let other = ClockReader {
-            process: child.id(),
-            started: started(child.id()).unwrap(),
-            ..own.clone()
-        };
-        assert!(own.reads_that_of(&other));
-        let elsewhere = [
-            ClockReader {
-                boot: "another".into(),
-                ..other.clone()
-            },
-            ClockReader {
-                time: "time:[1]".into(),
-                ..other.clone()
-            },
-            ClockReader {
-                processes: "pid:[1]".into(),
-                ..other.clone()
-            },
-            ClockReader {
-                started: other.started + 1,
-                ..other.clone()
-            },
+    fn clocks_of_one_kernel_are_as_far_apart_as_they_show() {
+        let clocks = [
+            MachineClock::monotonic(),
+            MachineClock::calibrated(true, Duration::from_millis(5)),
         ];
-        for elsewhere in elsewhere {
-            assert!(!own.reads_that_of(&elsewhere), "{elsewhere}");
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!own.reads_that_of(&other), "it has ended");
+        let mut readers = clocks.map(|clock| ClockReader::own(clock).unwrap());
+        let said = readers[1].introduction();
+        let (low, high) = readers[0].apart(said.as_bytes()).unwrap();
+        let before = clocks[0].now();
+        let other = i128::from(clocks[1].now());
+        let after = clocks[0].now();
+        // Read in between, and no earlier than what was said.
+        assert!(low <= other - i128::from(before) && other - i128::from(after) <= high);
+        let (back_low, back_high) = {
+            let said = readers[0].introduction();
+            readers[1].apart(said.as_bytes()).unwrap()
+        };
+        assert!(back_low <= -low && -high <= back_high);
     }
 
     #[test]
-    fn what_says_nothing_is_no_reader() {
-        let long = "x".repeat(100_000);
+    fn who_is_not_seen_is_not_believed() {
+        let mut own = ClockReader::own(MachineClock::monotonic()).unwrap();
+        let reading = own.clock.beside_kernel();
+        let said = |name: ReaderName| Introduction { name, reading }.to_string();
+        assert!(own.apart(said(own.name).as_bytes()).is_some());
+        let (name, nobody) = (own.name, u32::MAX >> 1);
+        let others = [
+            ReaderName {
+                nonce: name.nonce ^ 1,
+                ..name
+            },
+            ReaderName {
+                descriptor: 0,
+                ..name
+            },
+            ReaderName {
+                process: nobody,
+                ..name
+            },
+            ReaderName { process: 1, ..name },
+        ];
+        for other in others {
+            assert_eq!(own.apart(said(other).as_bytes()), None, "{other:?}");
+        }
+        let gone = ClockReader::own(MachineClock::monotonic()).unwrap();
+        let said = gone.introduction();
+        drop(gone);
+        assert_eq!(own.apart(said.as_bytes()), None);
+    }
+
+    #[test]
+    fn what_was_said_long_ago_or_from_ahead_says_nothing() {
+        let at = |kernel_ns: u64| PairedReading {
+            kernel_ns,
+            ahead_ns: 7,
+            wrong_ns: 2,
+        };
+        assert_eq!(apart(at(5_000), at(5_000)), Some((-4, 4)));
+        assert_eq!(apart(at(2_005_000), at(5_000)), Some((-2_004, 2_004)));
+        assert_eq!(apart(at(MOST_AGE_NS + 1), at(0)), None);
+        assert_eq!(apart(at(5_000), at(5_001)), None);
+        let vague = PairedReading {
+            wrong_ns: u64::MAX,
+            ..at(5_000)
+        };
+        assert_eq!(apart(at(5_000), vague), None);
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_introduction() {
+        let long = "1 ".repeat(100_000);
         for said in [
             "",
-            "a b c d e",
-            "a b c 1",
-            "a b c 1 2 3",
-            "a b c -1 2",
+            "1 2 3 4 5",
+            "1 2 3 4 5 6 7",
+            "1 2 3 4 x 6",
+            "-1 2 3 4 5 6",
             &long,
         ] {
-            assert_eq!(ClockReader::read(said.as_bytes()), None, "{said:.20}");
+            assert_eq!(Introduction::read(said.as_bytes()), None, "{said:.20}");
         }
-        assert_eq!(ClockReader::read(&[0xff, 0x20]), None);
+        assert_eq!(Introduction::read(&[0xff, 0x20]), None);
     }
 }

@@ -30,7 +30,7 @@ pub use child::{
     ProcessEnd, Spent, adopt_orphans, own_children, signal_group, signal_number, signal_process,
     wait_child,
 };
-pub use clock::{Clock, MachineClock, VirtualClock};
+pub use clock::{Clock, MachineClock, PairedReading, VirtualClock};
 pub use clock_reader::ClockReader;
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
@@ -48,7 +48,7 @@ pub use poll::{Readiness, wait_ready};
 pub use process::{
     PreciseSleeps, Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns,
     precise_sleeps, raise_file_limit, random_bits, run_before_others, set_affinity, thread_id,
-    usage_of_process, usage_of_thread, wall_clock_state,
+    usage_of_process, usage_of_thread, wall_clock_state, with_limits_before,
 };
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor, stop_with_another};

@@ -1,14 +1,25 @@
 //! Threads, limits and time.
 
 use crate::checked;
+use std::ffi::CString;
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
+#[inline]
+pub(crate) fn monotonic_raw_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
 /// How long the machine has been suspended since it was booted: `CLOCK_BOOTTIME` counts that,
@@ -199,21 +210,60 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     .map(drop)
 }
 
+/// A file in memory that shows this name to whoever looks at the descriptors of the process.
+///
+/// # Errors
+/// The kernel has no such files, or the process no descriptor left.
+pub(crate) fn memory_file(name: &str) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    // SAFETY: the name ends with a zero byte and outlives the call.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    checked(libc::c_long::from(descriptor))?;
+    // SAFETY: the descriptor is a fresh one.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// The limit of open files that this process was started with, once it was raised.
+static LIMIT_BEFORE: OnceLock<libc::rlimit> = OnceLock::new();
+
 /// Raises the limit of open files to what the system allows, and returns it.
 #[must_use]
 pub fn raise_file_limit() -> u64 {
+    let found = file_limit();
+    if found.rlim_cur < found.rlim_max {
+        LIMIT_BEFORE.get_or_init(|| found);
+        let raised = libc::rlimit {
+            rlim_cur: found.rlim_max,
+            ..found
+        };
+        // SAFETY: reads one rlimit; failure leaves the limit as it was.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) };
+    }
+    file_limit().rlim_cur
+}
+
+fn file_limit() -> libc::rlimit {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: the kernel writes one rlimit.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: reads one rlimit; failure leaves the limit as it was.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-    // SAFETY: the kernel writes one rlimit.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    limit
+}
+
+/// Has a program begin with the limit of open files that this process was started with.
+pub fn with_limits_before(command: &mut Command) {
+    let Some(before) = LIMIT_BEFORE.get() else {
+        return;
+    };
+    let lower = move || {
+        // SAFETY: reads one rlimit, and may be called between fork and exec.
+        let done = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const *before) };
+        checked(libc::c_long::from(done)).map(drop)
+    };
+    // SAFETY: the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(lower) };
 }
 
 /// CPU time, faults and switches, as `getrusage` counts them.

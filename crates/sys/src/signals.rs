@@ -74,8 +74,11 @@ pub fn catch_signals() {
     if disposition(libc::SIGHUP) != libc::SIG_IGN {
         dispose(libc::SIGHUP, on_signal as *const () as usize);
     }
-    // What is ignored stays so in programs that this one starts; what is handled does not.
-    dispose(libc::SIGXFSZ, on_file_limit as *const () as usize);
+    // Programs that this one starts are to have it as it was: what is ignored stays so in them, and
+    // what is handled does not.
+    if disposition(libc::SIGXFSZ) == libc::SIG_DFL {
+        dispose(libc::SIGXFSZ, on_file_limit as *const () as usize);
+    }
 }
 
 fn dispose(signal: libc::c_int, how: libc::sighandler_t) {

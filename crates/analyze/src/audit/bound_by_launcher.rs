@@ -2,7 +2,7 @@
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{CpuFacts, Record};
+use record::{CpuFacts, GroupAccount, Record};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -24,7 +24,7 @@ What to do: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none an
 
 fn check(record: &Record) -> Vec<Finding> {
     let launched = record.group.as_ref();
-    if launched.is_none_or(|group| group.launcher == "none") {
+    if !launched.is_some_and(GroupAccount::is_connected) {
         return Vec::new();
     }
     let hosts = record.generators().zip(0_u32..);

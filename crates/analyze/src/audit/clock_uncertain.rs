@@ -71,7 +71,7 @@ mod tests {
         for host in &mut record.hosts {
             host.environment.system.boot_id = Some("one".into());
         }
-        assert_eq!(check(&record), [], "they read one clock");
+        assert_eq!(check(&record), [], "they read one clock of the day");
         let mut record = group(2);
         record.group.as_mut().unwrap().clock_bound_ns = Some(SECOND);
         assert_eq!(check(&record), [], "there is no series");

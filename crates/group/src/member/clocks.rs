@@ -5,23 +5,45 @@ use crate::drift::ClockDrift;
 use crate::offset::OffsetRange;
 use crate::terms::Act;
 
+/// What a rank has seen of the clock of whom it asks, without asking.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum SeenAhead {
+    #[default]
+    Unknown,
+    /// By how much it is ahead, for the answer that comes next.
+    By(i128, i128),
+    /// An answer contradicted what was seen, so that it counts no more.
+    Refuted,
+}
+
 impl GroupMember {
-    /// The answer of `from`, who had `read` its clock, to a question of `sent`, and where the root's
-    /// clock is from there.
-    pub(super) fn hear_time(
-        &mut self,
-        now: u64,
-        from: u32,
-        (sent, read): (u64, u64),
-        root: (i128, i128),
-    ) {
+    pub(super) fn see_ahead(&mut self, other: u32, (low, high): (i128, i128)) {
+        let is_asked = other == Self::asks(self.rank) && self.rank > 0;
+        if is_asked && !matches!(self.ahead, SeenAhead::Refuted) {
+            self.ahead = SeenAhead::By(low, high);
+        }
+    }
+
+    /// The answer of whom it asks, who had `read` its clock, to a question of `sent`, and where the
+    /// root's clock is from there.
+    pub(super) fn hear_time(&mut self, now: u64, (sent, read): (u64, u64), root: (i128, i128)) {
         if self.rank == 0 || sent > now {
             return;
         }
-        // Who says something else reads another clock, whatever was said of it.
-        let newer = match self.beside == Some(from) && (sent..=now).contains(&read) {
-            true => OffsetRange::beside(read, root),
-            false => OffsetRange::answered(sent, now, read, root),
+        let answered = OffsetRange::answered(sent, now, read, root);
+        let newer = match self.ahead {
+            SeenAhead::By(low, high) => match OffsetRange::beside(answered, (low, high), root) {
+                Some(beside) => {
+                    // The next answer comes with a look of its own.
+                    self.ahead = SeenAhead::Unknown;
+                    beside
+                }
+                None => {
+                    (self.ahead, self.clock) = (SeenAhead::Refuted, None);
+                    answered
+                }
+            },
+            SeenAhead::Unknown | SeenAhead::Refuted => answered,
         };
         self.drift.hear(sent, newer);
         self.clock = Some(self.clock.map_or(newer, |known| known.and(newer)));
