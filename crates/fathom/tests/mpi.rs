@@ -905,10 +905,10 @@ fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
     for launcher in launchers() {
         let (dir, name) = (place(), launcher.name);
         let common =
-            "--run --set file-size=4M --set random=true --lead 1s --max-skew 60s --lost-after 30s";
+            "--run --set file-size=4M --set random=true --lead 300ms --max-skew 60s --lost-after 30s";
         let sides = "compare rate-iops=2000 rate-iops=1000";
         let words = format!(
-            "{sides} {common} --target x --slot 500ms --settle 0 --blocks 6 --records r.jsonl"
+            "{sides} {common} --target x --slot 300ms --settle 0 --blocks 6 --records r.jsonl"
         );
         let (code, said) = launcher.ended_of("2", dir.path(), &words);
         // The rates of two busy ranks are their own business.

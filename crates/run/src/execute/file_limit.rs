@@ -25,7 +25,7 @@ pub(super) fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), Ru
     let needed = files * (shared_by * locks + 1) + 64;
     if needed > limit && workload.files.meta.is_empty() {
         return Err(RunError::Unsuitable(format!(
-            "{files} files opened by {} workers are more than the {limit} open files that `ulimit -n` allows; use fewer files or threads, or raise the limit",
+            "up to {needed} files would be open (--threads {} on {files} files, and what else is open), and `ulimit -n` allows {limit}; use fewer files or threads, or raise the limit",
             workload.threads
         )));
     }
