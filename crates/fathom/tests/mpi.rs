@@ -132,7 +132,11 @@ struct Running {
 }
 
 fn begin(launcher: &Launcher, dir: &Path, more: &str) -> Running {
-    let words = format!("{LONG} {more}");
+    begin_line(launcher, dir, LONG, more)
+}
+
+fn begin_line(launcher: &Launcher, dir: &Path, line: &str, more: &str) -> Running {
+    let words = format!("{line} {more}");
     let mut line = launcher.line("4", dir, &words);
     let child = line
         .stdout(Stdio::piped())
@@ -476,6 +480,48 @@ fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
             });
         }
     });
+}
+
+#[test]
+fn ranks_write_and_verify_one_file_where_every_write_of_a_block_is_the_same() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return;
+    };
+    let (dir, name) = (place(), launcher.name);
+    let by_address = SHORT.replace(
+        "--random",
+        "--random --verify --verify-pattern random --write-percent 50",
+    );
+    let (code, told) = launcher.ended(dir.path(), &by_address);
+    assert_eq!(code, Some(0), "{name}: {told}");
+    let verified = record(dir.path(), name).verification.unwrap();
+    assert!(verified.operations > 0 && verified.failures == 0, "{told}");
+    fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+    // What somebody else writes there meanwhile is found.
+    let more = "--verify --verify-pattern random --write-percent 1";
+    let running = begin_line(
+        &launcher,
+        dir.path(),
+        &LONG.replace("--duration 60s", "--duration 6s"),
+        more,
+    );
+    let data = fs::File::options().write(true).open(dir.path().join("x"));
+    let damage = vec![0x55; 2 << 20];
+    std::os::unix::fs::FileExt::write_all_at(&data.unwrap(), &damage, 1 << 20).unwrap();
+    let (code, told) = running.ended();
+    assert_eq!(code, Some(1), "{name}: {told}");
+    let verified = record(dir.path(), name).verification.unwrap();
+    assert!(verified.failures > 0, "{told}");
+    nobody_is_left(dir.path(), name);
+    // Writes that carry whose they are would not be known.
+    let numbered = by_address.replace("--verify-pattern random", "");
+    let (code, told) = launcher.ended(dir.path(), &numbered);
+    assert_eq!(code, Some(2), "{name}: {told}");
+    assert_eq!(
+        told.matches("do not know each other's writes").count(),
+        1,
+        "{told}"
+    );
 }
 
 #[test]
@@ -904,8 +950,7 @@ fn a_profile_in_which_one_rank_is_interrupted_ends_as_one_that_was() {
 fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
     for launcher in launchers() {
         let (dir, name) = (place(), launcher.name);
-        let common =
-            "--run --set file-size=4M --set random=true --lead 300ms --max-skew 60s --lost-after 30s";
+        let common = "--run --set file-size=4M --set random=true --lead 300ms --max-skew 60s --lost-after 30s";
         let sides = "compare rate-iops=2000 rate-iops=1000";
         let words = format!(
             "{sides} {common} --target x --slot 300ms --settle 0 --blocks 6 --records r.jsonl"
