@@ -104,7 +104,7 @@ impl GroupMember {
         match input {
             MemberInput::Wake => {}
             MemberInput::From(from, message) => self.hear(now, from, message, out),
-            MemberInput::Ahead(other, range) => self.see_ahead(other, range),
+            MemberInput::Ahead(other, range) => self.see_ahead(now, other, range),
             MemberInput::Say(word) => self.say(word, out),
             MemberInput::Answer(word) => {
                 if let Some(root) = &mut self.root

@@ -466,6 +466,43 @@ fn ranks_that_see_each_other_s_clocks_know_them_at_the_first_answer_whatever_the
 }
 
 #[test]
+fn what_was_seen_before_a_question_says_nothing_of_its_answer() {
+    let knows = |seen_at: u64| {
+        let mut member = GroupMember::new(1, 2, GroupTiming::default(), BEGIN);
+        let asked = BEGIN + 8_000 * MS;
+        let back = asked + 40 * MS;
+        let time = Message::Time {
+            sent: asked,
+            read: asked + 20 * MS,
+            root: Some((0, 0)),
+        };
+        let told = [
+            (BEGIN, MemberInput::From(0, Message::Still)),
+            (asked, MemberInput::Ready),
+            (seen_at, MemberInput::Ahead(0, (-1_000, 1_000))),
+            (back, MemberInput::From(0, time)),
+        ];
+        let mut acts = Vec::new();
+        for (at, input) in told {
+            member.on(at, input, &mut acts);
+        }
+        let is_known = |message: &Message| {
+            matches!(
+                message,
+                Message::Here {
+                    bound_ns: Some(_),
+                    ..
+                }
+            )
+        };
+        acts.iter()
+            .any(|act| matches!(act, Act::Send(0, message) if is_known(message)))
+    };
+    assert!(knows(BEGIN + 8_039 * MS));
+    assert!(!knows(BEGIN + 7_999 * MS));
+}
+
+#[test]
 fn whichever_rank_dies_at_whichever_step_all_others_end_and_say_so() {
     // Clocks are known at the first answer, so that there are few steps.
     let near = Weather {

@@ -10,17 +10,17 @@ use crate::terms::Act;
 pub(super) enum SeenAhead {
     #[default]
     Unknown,
-    /// By how much it is ahead, for the answer that comes next.
-    By(i128, i128),
+    /// By how much it is ahead at least and at most, and when that was seen.
+    By((i128, i128), u64),
     /// An answer contradicted what was seen, so that it counts no more.
     Refuted,
 }
 
 impl GroupMember {
-    pub(super) fn see_ahead(&mut self, other: u32, (low, high): (i128, i128)) {
+    pub(super) fn see_ahead(&mut self, now: u64, other: u32, range: (i128, i128)) {
         let is_asked = other == Self::asks(self.rank) && self.rank > 0;
         if is_asked && !matches!(self.ahead, SeenAhead::Refuted) {
-            self.ahead = SeenAhead::By(low, high);
+            self.ahead = SeenAhead::By(range, now);
         }
     }
 
@@ -32,18 +32,13 @@ impl GroupMember {
         }
         let answered = OffsetRange::answered(sent, now, read, root);
         let newer = match self.ahead {
-            SeenAhead::By(low, high) => match OffsetRange::beside(answered, (low, high), root) {
-                Some(beside) => {
-                    // The next answer comes with a look of its own.
-                    self.ahead = SeenAhead::Unknown;
-                    beside
-                }
-                None => {
+            // What was seen before the question is of another moment.
+            SeenAhead::By(range, at) if at >= sent => OffsetRange::beside(answered, range, root)
+                .unwrap_or_else(|| {
                     (self.ahead, self.clock) = (SeenAhead::Refuted, None);
                     answered
-                }
-            },
-            SeenAhead::Unknown | SeenAhead::Refuted => answered,
+                }),
+            SeenAhead::By(..) | SeenAhead::Unknown | SeenAhead::Refuted => answered,
         };
         self.drift.hear(sent, newer);
         self.clock = Some(self.clock.map_or(newer, |known| known.and(newer)));
