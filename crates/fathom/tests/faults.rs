@@ -319,7 +319,25 @@ fn data_that_fathom_never_wrote_are_refused_and_not_called_corrupt() {
         "somebody else's data, of no pattern at all. ".repeat(3000),
     );
     let message = ground.refused(&["run", "theirs", "--verify", "--run-until-complete"]);
-    assert!(message.starts_with("theirs was not written by a verified run of Fathom: its first 16 blocks hold other data"), "{message}");
+    assert!(message.starts_with("theirs was not written by a verified run of Fathom with the pattern header: its first 16 blocks hold other data"), "{message}");
+    // So are reads among writes, also of patterns that know no writes, and the way out works.
+    let mix = "run theirs --random --verify --verify-pattern random --write-percent 50 --total-bytes 128K --allow-destroy theirs";
+    let mix: Vec<&str> = mix.split(' ').collect();
+    let message = ground.refused(&mix);
+    assert!(
+        message.contains("with the pattern random, seed ") && message.contains("--refill"),
+        "{message}"
+    );
+    ground.fathom(&[&mix[..], &["--refill"]].concat()).expect(0);
+    let message = ground.refused(&[&mix[..], &["--seed", "2", "--no-refill"]].concat());
+    assert!(
+        message.contains("--no-refill forbids to write it first"),
+        "{message}"
+    );
+    ground.write(
+        "theirs",
+        "somebody else's data, of no pattern at all. ".repeat(3000),
+    );
     // What is Fathom's at its beginning is read, and the rest is told by its name.
     ground
         .fathom(&[

@@ -55,6 +55,14 @@ pub(super) fn fill_plan(
                 workload.verify.pattern.word()
             )));
         }
+        if refill == Some(false) {
+            return Err(RunError::Unsuitable(format!(
+                "{} does not hold the pattern {} in every block ({}), so reads among the writes cannot be verified, and --no-refill forbids to write it first; leave --no-refill out",
+                spec.path.display(),
+                pattern_label(workload),
+                content.describe()
+            )));
+        }
         return Ok(FillPlan::Whole);
     }
     check_nothing_lost(spec, workload, present, bytes, content)?;
