@@ -15,10 +15,17 @@ umask
 ls /proc/self/fd
 ";
 
-/// The lines, without the two signals that the C library keeps for itself.
+/// Signals that Fathom hears also where they were ignored, as in the background of a script, and two
+/// that the C library keeps for itself.
+const HEARD: [u32; 8] = [2, 10, 12, 14, 15, 24, 32, 33];
+
+/// The lines, without those signals.
 fn lines(of: &str) -> Vec<String> {
     let ignored = |mask: &str| {
-        u64::from_str_radix(mask.trim(), 16).expect("the kernel writes so") & !(0b11 << 31)
+        let mask = u64::from_str_radix(mask.trim(), 16).expect("the kernel writes so");
+        HEARD
+            .into_iter()
+            .fold(mask, |mask, signal| mask & !(1 << (signal - 1)))
     };
     let line = |line: &str| match line.strip_prefix("SigIgn:") {
         Some(mask) => format!("SigIgn: {:x}", ignored(mask)),
