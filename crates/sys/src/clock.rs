@@ -28,7 +28,7 @@ pub trait Clock: Clone {
 }
 
 /// A clock and one of the kernel's at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairedReading {
     pub kernel_ns: u64,
     /// The clock's reading minus the kernel's.
@@ -141,22 +141,14 @@ impl MachineClock {
         self.beside(process::monotonic_raw_ns)
     }
 
-    /// The tightest of several tries.
     fn beside(&self, kernel: impl Fn() -> u64) -> PairedReading {
-        let tries = (0..16).map(|_| {
-            let before = self.now();
-            let kernel_ns = kernel();
-            let width = self.now() - before;
-            let own = i128::from(before + width / 2);
-            let ahead_ns = i64::try_from(own - i128::from(kernel_ns)).unwrap_or(i64::MAX);
-            PairedReading {
-                wrong_ns: width.div_ceil(2),
-                kernel_ns,
-                ahead_ns,
-            }
-        });
-        let best = tries.min_by_key(|tried| tried.wrong_ns);
-        best.unwrap_or_default()
+        let (own, kernel_ns, width) = tightest_pair(|| self.now(), kernel);
+        let ahead_ns = i64::try_from(i128::from(own) - i128::from(kernel_ns));
+        PairedReading {
+            kernel_ns,
+            ahead_ns: ahead_ns.unwrap_or(i64::MAX),
+            wrong_ns: width.div_ceil(2),
+        }
     }
 }
 
@@ -194,18 +186,25 @@ impl TscScale {
     }
 }
 
-/// Both clocks at nearly the same moment: the tightest of several tries.
+/// The counter and `CLOCK_MONOTONIC` at nearly the same moment.
 fn paired_reading() -> (u64, u64) {
-    let mut best = (u64::MAX, 0, 0);
+    let (tsc, ns, _) = tightest_pair(ordered_tsc, process::monotonic_ns);
+    (tsc, ns)
+}
+
+/// Two clocks at nearly the same moment, and within how much of the first: the tightest of several
+/// tries.
+fn tightest_pair(own: impl Fn() -> u64, kernel: impl Fn() -> u64) -> (u64, u64, u64) {
+    let mut best = (0, 0, u64::MAX);
     for _ in 0..16 {
-        let before = ordered_tsc();
-        let ns = process::monotonic_ns();
-        let after = ordered_tsc();
-        if after - before < best.0 {
-            best = (after - before, before + (after - before) / 2, ns);
+        let before = own();
+        let ns = kernel();
+        let width = own() - before;
+        if width < best.2 {
+            best = (before + width / 2, ns, width);
         }
     }
-    (best.1, best.2)
+    best
 }
 
 #[cfg(target_arch = "x86_64")]

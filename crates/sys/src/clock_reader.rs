@@ -2,7 +2,7 @@
 //! theirs, which takes no message and no guess about its way.
 
 use crate::clock::{MachineClock, PairedReading};
-use crate::process;
+use crate::{memory, process};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -39,7 +39,7 @@ impl ClockReader {
     #[must_use]
     pub fn own(clock: MachineClock) -> Option<Self> {
         let nonce = process::random_bits();
-        let shown = process::memory_file(&file_name(nonce)).ok()?;
+        let shown = memory::memory_file(&file_name(nonce)).ok()?;
         let name = ReaderName {
             process: std::process::id(),
             descriptor: u32::try_from(shown.as_raw_fd()).ok()?,

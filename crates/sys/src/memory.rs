@@ -2,9 +2,10 @@
 
 use crate::{checked, pread, pwrite};
 use std::cell::Cell;
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -21,6 +22,19 @@ pub fn page_size() -> usize {
         );
     }
     SIZE.load(Relaxed)
+}
+
+/// A file in memory that shows this name to whoever looks at the descriptors of the process.
+///
+/// # Errors
+/// The kernel has no such files, or the process no descriptor left.
+pub(crate) fn memory_file(name: &str) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    // SAFETY: the name ends with a zero byte and outlives the call.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    checked(libc::c_long::from(descriptor))?;
+    // SAFETY: the descriptor is a fresh one.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Fresh private memory, which [`unmap`] gives back.

@@ -1,10 +1,8 @@
 //! Threads, limits and time.
 
 use crate::checked;
-use std::ffi::CString;
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -208,19 +206,6 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     }))
     .map(drop)
-}
-
-/// A file in memory that shows this name to whoever looks at the descriptors of the process.
-///
-/// # Errors
-/// The kernel has no such files, or the process no descriptor left.
-pub(crate) fn memory_file(name: &str) -> io::Result<OwnedFd> {
-    let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero byte and outlives the call.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    checked(libc::c_long::from(descriptor))?;
-    // SAFETY: the descriptor is a fresh one.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// The limit of open files that this process was started with, once it was raised.

@@ -12,7 +12,7 @@ use run::{RunError, execute_stage, files_of, unstarted};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use workload::{FileSharing, Phase, Rank, Shift, Stage, VerifyPattern, Workload};
+use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
 
 /// One of the works that a command has one after another.
 #[derive(Clone)]
@@ -243,12 +243,12 @@ fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     for workload in phases.iter().map(|phase| &phase.workload) {
         let has_own =
             workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
-        let writes = workload.read_percent()? < 100.0;
+        let reads = workload.read_percent()?;
         // What an address determines was there before, and every write of any rank is the same.
-        let is_by_address = workload.verify.pattern != VerifyPattern::Header
-            && workload.read_percent()? > 0.0
-            && !workload.reads_back();
-        if !is_shared || has_own || !writes || !workload.verify.on || is_by_address {
+        let is_always_same =
+            !workload.verify.pattern.tells_writes_apart() && reads > 0.0 && !workload.reads_back();
+        let writes_and_verifies = reads < 100.0 && workload.verify.on;
+        if !is_shared || has_own || !writes_and_verifies || is_always_same {
             continue;
         }
         let fault = PeerFault {

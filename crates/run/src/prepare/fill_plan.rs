@@ -46,21 +46,21 @@ pub(super) fn fill_plan(
         if !io.writes && !content.certainly_lacks(workload) {
             return Ok(FillPlan::Nothing);
         }
+        let lacks = format!(
+            "{} does not hold the pattern {} in every block ({})",
+            spec.path.display(),
+            pattern_label(workload),
+            content.describe()
+        );
         if !io.writes {
             return Err(RunError::Unsuitable(format!(
-                "{} does not hold the pattern {} in every block ({}), so reads cannot be verified against it; write it first with --write-percent 100 --duration 0s --verify --verify-pattern {}, or add --refill",
-                spec.path.display(),
-                pattern_label(workload),
-                content.describe(),
+                "{lacks}, so reads cannot be verified against it; write it first with --write-percent 100 --duration 0s --verify --verify-pattern {}, or add --refill",
                 workload.verify.pattern.word()
             )));
         }
         if refill == Some(false) {
             return Err(RunError::Unsuitable(format!(
-                "{} does not hold the pattern {} in every block ({}), so reads among the writes cannot be verified, and --no-refill forbids to write it first; leave --no-refill out",
-                spec.path.display(),
-                pattern_label(workload),
-                content.describe()
+                "{lacks}, so reads among the writes cannot be verified, and --no-refill forbids to write it first; leave --no-refill out"
             )));
         }
         return Ok(FillPlan::Whole);

@@ -28,10 +28,9 @@ pub(super) fn check(
     if !workload.verify.on || !io.reads || !content.is_unknown() {
         return Ok(());
     }
-    let is_by_address = verify_pattern(workload.verify.pattern).fill().is_some();
     let says_nothing = |of: MismatchClass| match of {
         MismatchClass::NotOurs => true,
-        MismatchClass::Corrupt => is_by_address,
+        MismatchClass::Corrupt => !workload.verify.pattern.tells_writes_apart(),
         // What a run reads before it has written it; one that only reads is to find what is lost.
         MismatchClass::Holes => io.writes,
         MismatchClass::Misdirected

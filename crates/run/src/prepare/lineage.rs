@@ -80,7 +80,7 @@ pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
 pub(crate) fn numbers_rewrites(workload: &Workload) -> bool {
     let io = super::use_of(workload);
     workload.verify.on
-        && workload.verify.pattern == VerifyPattern::Header
+        && workload.verify.pattern.tells_writes_apart()
         && io.writes
         && !workload.reads_back()
         && (io.reads || !workload.stop.complete)

@@ -1,0 +1,53 @@
+//! What follows from what a workload says.
+
+use super::{VerifyPattern, VerifyWhen, Workload};
+use crate::SpecError;
+use units::Nanos;
+
+impl VerifyPattern {
+    /// Whether two writes of a block differ: the content of the others is a matter of the address.
+    #[must_use]
+    pub fn tells_writes_apart(self) -> bool {
+        self == Self::Header
+    }
+}
+
+impl Workload {
+    /// Share of reads in percent: one side given decides the other; nothing given reads only.
+    ///
+    /// # Errors
+    /// Both given and not adding to 100.
+    pub fn read_percent(&self) -> Result<f64, SpecError> {
+        match (self.access.read_percent, self.access.write_percent) {
+            (None, None) => Ok(100.0),
+            (Some(read), None) => Ok(read.0),
+            (None, Some(write)) => Ok(100.0 - write.0),
+            (Some(read), Some(write)) if (read.0 + write.0 - 100.0).abs() < 1e-9 => Ok(read.0),
+            (Some(read), Some(write)) => Err(SpecError::Conflict(format!(
+                "--read-percent {} and --write-percent {} add to {}, not 100; give one of them and the other follows",
+                read.0,
+                write.0,
+                read.0 + write.0
+            ))),
+        }
+    }
+
+    /// Whether the run ends when every block was used once.
+    #[must_use]
+    pub fn runs_to_completion(&self) -> bool {
+        self.stop.complete || self.stop.duration == Some(Nanos(0)) || self.reads_back()
+    }
+
+    /// Whether every pass of writes is followed by a pass of reads that checks it.
+    #[must_use]
+    pub fn reads_back(&self) -> bool {
+        self.verify.on && self.verify.when == VerifyWhen::Passes
+    }
+
+    /// Whether somebody gave up what its targets hold.
+    #[must_use]
+    pub fn gives_up_targets(&self) -> bool {
+        let given_up = |target| self.files.allow_destroy.contains(target);
+        !self.targets.is_empty() && self.targets.iter().all(given_up)
+    }
+}
