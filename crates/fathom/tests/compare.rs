@@ -826,8 +826,9 @@ fn the_first_example_of_the_help_ends_in_a_verdict() {
         .output()
         .unwrap();
     let text = format!("{}{}", out(&output), complaints(&output));
+    // What is left without the blocks that stand out may be too little for a verdict of its own.
     assert!(
-        matches!(output.status.code(), Some(0 | 3)) && !text.contains("No verdict"),
+        matches!(output.status.code(), Some(0 | 3)) && !text.contains("\n  No verdict"),
         "{example}\n{text}"
     );
 }
