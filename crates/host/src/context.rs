@@ -66,6 +66,16 @@ pub trait Peers: std::fmt::Debug + Send + Sync {
     /// A rank cannot, or is lost.
     fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault>;
 
+    /// The same, with a word to the root; returns what the root makes of the words of all, by rank.
+    ///
+    /// # Errors
+    /// A rank is lost.
+    fn confer(
+        &self,
+        own: String,
+        decide: &mut dyn FnMut(&[String]) -> String,
+    ) -> Result<String, PeerFault>;
+
     /// The moment at which all begin, on the clock that measures.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ pub(crate) enum OwnWrites<'a> {
     ByPass(&'a Bitmap),
     /// Each write of a block has a number of its own.
     Numbered(&'a Rewrites),
+    /// Others of the same run write the same blocks, and nobody here knows when: all writes are alike,
+    /// so that a mixture of them is none, and a block may hold what was there before.
+    AmongOthers,
 }
 
 /// One file of a verified run.
@@ -208,7 +211,7 @@ impl<'a> Content<'a> {
             OwnWrites::ByPass(written) if blocks.clone().all(|block| written.is_set(block)) => {
                 Overlap::WrittenHere
             }
-            OwnWrites::ByPass(_) => Overlap::MayBeInFlight,
+            OwnWrites::ByPass(_) | OwnWrites::AmongOthers => Overlap::MayBeInFlight,
         };
         verified.expected[slot as usize] = verified.files[drawn.file as usize]
             .lineage
@@ -243,7 +246,7 @@ impl<'a> Content<'a> {
         if drawn.op == Op::Write {
             let blocks = blocks_of(self.space, drawn);
             match verified.own {
-                OwnWrites::Unknown => {}
+                OwnWrites::Unknown | OwnWrites::AmongOthers => {}
                 OwnWrites::ByPass(written) => blocks.for_each(|block| written.set(block)),
                 OwnWrites::Numbered(rewrites) => rewrites.end(blocks),
             }

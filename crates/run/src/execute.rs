@@ -13,9 +13,9 @@ use crate::setup::Shared;
 use crate::snapshot::Snapshots;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
 use file_limit::check_file_limit;
-use finished::{finished, write_passes};
+use finished::WrittenEnd;
 use host::{
-    Context, Counted, Event, Measured, Observation, Participant, PeerFault, Session, Watch,
+    Context, Counted, Event, Measured, Observation, Participant, Session, Watch,
     fresh_run,
 };
 use record::{Outcome, Record, Status};
@@ -110,16 +110,10 @@ pub fn execute_stage(
 
 /// One work; what it cannot do is said to the other ranks where there are any, for they wait.
 fn conduct(phase: &Phase, part: Participant<'_, '_>, fresh_run: u64) -> Result<Record, RunError> {
-    let context = part.context();
-    let outcome = conduct_own(phase, part, fresh_run);
-    if let (Err(error), Some(peers)) = (&outcome, context.peers())
-        && !matches!(error, RunError::Group { .. })
-    {
-        let fault = PeerFault {
-            text: error.to_string(),
-            exit_code: error.exit_code(),
-        };
-        let _they_know_it = peers.meet(Err(fault));
+    let among = Among::of(part.context(), fresh_run);
+    let outcome = conduct_own(phase, part, &among);
+    if let Err(error) = &outcome {
+        among.tell(error);
     }
     outcome
 }
@@ -127,7 +121,7 @@ fn conduct(phase: &Phase, part: Participant<'_, '_>, fresh_run: u64) -> Result<R
 fn conduct_own(
     phase: &Phase,
     mut part: Participant<'_, '_>,
-    fresh_run: u64,
+    among: &Among<'_>,
 ) -> Result<Record, RunError> {
     let context = part.context();
     common_start::check_in_time(context)?;
@@ -135,7 +129,6 @@ fn conduct_own(
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
-    let among = Among::of(context, fresh_run);
     let mut tell = |done, to_do| {
         part.tell(&Event::Preparing {
             done,
@@ -143,7 +136,7 @@ fn conduct_own(
             bytes_per_second: None,
         });
     };
-    let mut prepared = prepare_among(&among, &resolved, &|| clock.now(), &mut tell)?;
+    let mut prepared = prepare_among(among, &resolved, &|| clock.now(), &mut tell)?;
     let shared = Shared::new(&resolved, &prepared, context.shared_peers())?;
     let run = Run {
         context,
@@ -156,18 +149,21 @@ fn conduct_own(
     let mut snapshots = Snapshots::of(context, &record, asked, &resolved, &prepared, &shared);
     let (measured, reports, start) = run.measure(&mut part, &mut snapshots)?;
     prepared.undo.keep();
-    // Of files that all ranks write one rank does not know what they hold.
-    let completed = finished(&shared, &reports) && !among.share_files();
+    let own = WrittenEnd::of(&shared, &reports);
     // Whoever still writes writes to files that others made.
-    let have_all_ended = among.meet().is_ok();
+    let end = match among.confer(own, WrittenEnd::of_all) {
+        Ok(of_all) if prepared.is_used_by_ranks => of_all,
+        Ok(_) => own,
+        Err(_) => WrittenEnd::default(),
+    };
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
     // says that the run did not end.
-    if have_all_ended && reports.len() == resolved.effective.threads as usize {
+    if end.have_all_ended {
         seal(
             &mut prepared,
             &resolved.effective,
-            completed,
-            write_passes(&reports),
+            end.completed,
+            end.passes,
         );
     } else {
         leave_unsealed(&mut prepared);
@@ -182,7 +178,7 @@ fn conduct_own(
         measured,
         reports,
         residency,
-        completed,
+        completed: end.completed,
         ended_by_peers: context.peers().is_some_and(|peers| peers.is_halted()),
     };
     Ok(ended.complete(record))

@@ -13,11 +13,13 @@ mod ready;
 mod seal;
 mod space;
 mod tail;
+mod together;
 mod undo;
 
 pub(crate) use among::Among;
 use fill_plan::{FillPlan, Present, fill_plan};
-pub(crate) use lineage::{FileContent, data_fill, numbers_rewrites, pattern_label, verify_pattern};
+pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
+use lineage::numbers_rewrites;
 pub(crate) use opening::open_for_run;
 pub(crate) use seal::{leave_unsealed, seal};
 
@@ -72,6 +74,21 @@ pub(crate) struct Prepared {
     /// Whose writes those of this run are where no mark says which they go on with. Another in every
     /// run, also of one seed, so that no write is the bytes that an earlier run left there.
     pub(crate) fresh_run: u64,
+    /// Whether other ranks use the same files.
+    pub(crate) is_used_by_ranks: bool,
+}
+
+impl Prepared {
+    /// Whether workers of other ranks write the blocks that this one uses.
+    pub(crate) fn is_written_elsewhere(&self, workload: &Workload) -> bool {
+        self.is_used_by_ranks && use_of(workload).writes && !workload.parts_blocks()
+    }
+
+    /// Whether each write of a block has a generation of its own, which takes that all of them are
+    /// this rank's.
+    pub(crate) fn numbers_rewrites(&self, workload: &Workload) -> bool {
+        numbers_rewrites(workload) && !self.is_written_elsewhere(workload)
+    }
 }
 
 /// What is told while files are being written, in bytes done and to do.
@@ -107,7 +124,7 @@ pub(crate) fn prepare(
 }
 
 /// The same beside other ranks: all approve before any touches, and what all of them use is made by
-/// the root before the others open it.
+/// the root before the others open and fill it. Files are each one worker's or all of them everybody's.
 pub(crate) fn prepare_among(
     among: &Among<'_>,
     resolved: &Resolved,
@@ -123,19 +140,20 @@ pub(crate) fn prepare_among(
         ..Prepared::default()
     };
     let _others_wait = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let finds_made = |file: &FileSpec| file.owner.is_none() && among.finds_made();
+    let is_for_all = |file: &FileSpec| file.owner.is_none() && among.share_files();
+    let finds_made = |file: &FileSpec| is_for_all(file) && among.finds_made();
     let own = plans(resolved, |file| !finds_made(file))?;
+    among::check_unused(resolved, finds_made)?;
     among.meet()?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
-    out.make(own, workload, clock_ns, progress)?;
-    among.meet()?;
-    if among.finds_made() {
-        let found = among::as_found(resolved);
-        let made = plans(&found, finds_made)?;
-        // What there is to say of these files says who made them.
-        let notices = out.notices.clone();
-        out.make(made, &found.effective, clock_ns, progress)?;
-        out.notices = notices;
+    out.is_used_by_ranks = resolved.layout.files.iter().any(is_for_all);
+    if !out.is_used_by_ranks {
+        out.make(own, workload, clock_ns, progress)?;
+        among.meet()?;
+    } else if among.finds_made() {
+        out.make_of_others(among, resolved, clock_ns, progress)?;
+    } else {
+        out.make_for_all(among, resolved, own, clock_ns, progress)?;
     }
     out.notices.extend(tail::notices(workload, &out.files));
     out.residency_before = settle_cache(workload, &mut out)?;

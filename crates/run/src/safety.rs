@@ -38,6 +38,7 @@ pub use owner::{
     Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,
     write_mark,
 };
+pub(crate) use owner::read_writers;
 pub use referent::Referent;
 pub use refusal::Refusal;
 pub use remove::{make_new, remove_own};
@@ -173,6 +174,42 @@ pub fn check(
         path: facts.path,
         notes,
         _claim: claim,
+    })
+}
+
+/// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
+pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
+    if fs::metadata(path).is_err() {
+        return Ok(());
+    }
+    let request = WriteRequest {
+        path,
+        access: Access::Read,
+        allow_destroy: &[],
+    };
+    let facts = Facts::gather(&request, root, probe)?;
+    if facts.is_in_use() {
+        return Err(Refusal::InUse {
+            path: path.to_owned(),
+            uses: facts.uses,
+        });
+    }
+    let by = match facts.subject {
+        Subject::Regular { .. } => sys::open_without_waiting(File::options().read(true), 0, path)
+            .ok()
+            .and_then(|file| lock::other_writer(&file)),
+        Subject::Absent
+        | Subject::Directory
+        | Subject::Fifo
+        | Subject::Socket
+        | Subject::Character(_)
+        | Subject::Block(_) => None,
+    };
+    by.map_or(Ok(()), |by| {
+        Err(Refusal::Written {
+            path: path.to_owned(),
+            by,
+        })
     })
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Group {
     written: Option<Bitmap>,
     /// What is not written in passes, and more than once.
     rewrites: Option<Rewrites>,
+    /// Whether workers of other ranks write the same blocks.
+    is_written_elsewhere: bool,
 }
 
 pub(crate) struct GroupFile {
@@ -280,6 +282,7 @@ impl Shared {
             own: match (&group.written, &group.rewrites) {
                 (Some(written), _) => OwnWrites::ByPass(written),
                 (None, Some(rewrites)) => OwnWrites::Numbered(rewrites),
+                (None, None) if group.is_written_elsewhere => OwnWrites::AmongOthers,
                 (None, None) => OwnWrites::Unknown,
             },
             expected: vec![Expected::any_write(); workload.queue_depth as usize],

@@ -6,6 +6,7 @@
 //! those that wait for it.
 
 use engine::Op;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,7 +57,7 @@ pub(crate) struct KindTime {
 }
 
 /// Passes of writes that a worker has begun, and those that all workers have ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WritePasses {
     pub(crate) begun: u64,
     pub(crate) ended: u64,

@@ -220,6 +220,14 @@ mod tests {
             own
         }
 
+        fn confer(
+            &self,
+            own: String,
+            decide: &mut dyn FnMut(&[String]) -> String,
+        ) -> Result<String, PeerFault> {
+            Ok(decide(&[own]))
+        }
+
         fn start(&self) -> Result<u64, PeerFault> {
             Ok(0)
         }

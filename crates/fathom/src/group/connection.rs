@@ -255,6 +255,23 @@ impl RankLink {
         })
     }
 
+    /// Says how far this rank is, and hears what comes of it where all can go on.
+    fn come_together(
+        &self,
+        own: &Value,
+        decide: &mut dyn FnMut(&[String]) -> String,
+    ) -> Result<String, PeerFault> {
+        let answer = self.round(own.to_string().into_bytes(), |words| {
+            let mut decided = self.decided(&words);
+            if decided.get("fault").is_none() {
+                let said: Vec<String> = words.iter().flatten().map(|word| said(word)).collect();
+                decided = json!({ SAID: decide(&said) });
+            }
+            decided.to_string().into_bytes()
+        })?;
+        fault_of(&answer).map_or_else(|| Ok(said(&answer)), Err)
+    }
+
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
     /// have said.
     pub(crate) fn end(&self, code: i32) {
@@ -292,9 +309,15 @@ impl Peers for RankLink {
         let word = own
             .err()
             .map_or_else(|| json!({}), |fault| fault_word(&fault));
-        let decide = |words: Vec<Option<Word>>| self.decided(&words).to_string().into_bytes();
-        let answer = self.round(word.to_string().into_bytes(), decide)?;
-        fault_of(&answer).map_or(Ok(()), Err)
+        self.come_together(&word, &mut |_| String::new()).map(drop)
+    }
+
+    fn confer(
+        &self,
+        own: String,
+        decide: &mut dyn FnMut(&[String]) -> String,
+    ) -> Result<String, PeerFault> {
+        self.come_together(&json!({ SAID: own }), decide)
     }
 
     fn start(&self) -> Result<u64, PeerFault> {
@@ -343,6 +366,15 @@ pub(super) fn fault_by(error: &anyhow::Error) -> PeerFault {
         text: told(error),
         exit_code: code_of(error),
     }
+}
+
+/// What else than a fault a word says.
+const SAID: &str = "said";
+
+fn said(word: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(word).unwrap_or_default();
+    let text = value.get(SAID).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
 }
 
 /// A fault as a word.

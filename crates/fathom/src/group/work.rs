@@ -243,16 +243,13 @@ fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     for workload in phases.iter().map(|phase| &phase.workload) {
         let has_own =
             workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
-        let reads = workload.read_percent()?;
-        // What an address determines was there before, and every write of any rank is the same.
-        let is_always_same =
-            !workload.verify.pattern.tells_writes_apart() && reads > 0.0 && !workload.reads_back();
-        let writes_and_verifies = reads < 100.0 && workload.verify.on;
-        if !is_shared || has_own || !writes_and_verifies || is_always_same {
+        // A pass of reads would come to blocks that another rank has not written yet.
+        let reads_others = workload.reads_back() && !workload.parts_blocks();
+        if !is_shared || has_own || workload.read_percent()? >= 100.0 || !reads_others {
             continue;
         }
         let fault = PeerFault {
-            text: "ranks do not know each other's writes of files that all of them use: to verify these, give --file-distribution per-worker, or reads among the writes of a --verify-pattern that is the same in every write, such as random".into(),
+            text: "ranks that read back what they wrote must each have their own blocks, and these are dealt out anew for the reads: give --file-distribution partitioned with one --block-size, or blocks in order (drop --random), or --verify-when later and read in a run of its own".into(),
             exit_code: 2,
         };
         start

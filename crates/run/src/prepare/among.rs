@@ -1,15 +1,27 @@
 //! Preparing beside other ranks.
 
 use crate::error::RunError;
+use crate::layout::FileSpec;
+use crate::probe::RealProbe;
 use crate::resolve::Resolved;
-use host::{CommonStart, Context, Peers};
+use crate::safety;
+use host::{CommonStart, Context, PeerFault, Peers};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::Cell;
+use std::path::Path;
 use units::Percent;
 
+/// What a rank that is lost is lost by: others may go on with what they did.
+const LOST: i32 = 5;
+
 /// The ranks beside which something is prepared; by default there are none.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(crate) struct Among<'a> {
     start: Option<&'a CommonStart>,
     fresh_run: u64,
+    /// Whether the others know why this rank cannot go on.
+    is_told: Cell<bool>,
 }
 
 impl<'a> Among<'a> {
@@ -19,6 +31,7 @@ impl<'a> Among<'a> {
         Self {
             start: start.filter(|start| start.peers().is_some()),
             fresh_run: start.map_or(fresh_run, |start| start.fresh_run),
+            is_told: Cell::new(false),
         }
     }
 
@@ -26,14 +39,71 @@ impl<'a> Among<'a> {
         self.fresh_run
     }
 
-    fn peers(self) -> Option<&'a dyn Peers> {
+    fn peers(&self) -> Option<&'a dyn Peers> {
         self.start.and_then(CommonStart::peers)
+    }
+
+    /// This rank's number, and how many there are.
+    pub(super) fn place(&self) -> (u32, u32) {
+        self.start
+            .map_or((0, 1), |start| (start.rank, start.group.size.max(1)))
     }
 
     /// Waits until all have come so far.
     pub(crate) fn meet(&self) -> Result<(), RunError> {
         let met = self.peers().map_or(Ok(()), |peers| peers.meet(Ok(())));
         Ok(met?)
+    }
+
+    /// The same, after a step that this rank may have failed at; where it has, the others have ended
+    /// theirs as well when this returns.
+    pub(crate) fn meet_after<T>(&self, own: Result<T, RunError>) -> Result<T, RunError> {
+        match own {
+            Ok(done) => self.meet().map(|()| done),
+            Err(error) => {
+                self.tell(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Says once to the others, who wait, why this rank cannot go on.
+    pub(crate) fn tell(&self, error: &RunError) {
+        if matches!(error, RunError::Group { .. }) || self.is_told.replace(true) {
+            return;
+        }
+        let fault = PeerFault {
+            text: error.to_string(),
+            exit_code: error.exit_code(),
+        };
+        let _they_know_it = self.peers().map(|peers| peers.meet(Err(fault)));
+    }
+
+    /// A word of every rank for the root, and what it makes of all of them, by rank, for all.
+    ///
+    /// # Errors
+    /// A rank cannot go on.
+    pub(crate) fn confer<W: Serialize + DeserializeOwned, A: Serialize + DeserializeOwned>(
+        &self,
+        own: W,
+        decide: impl FnOnce(Vec<W>) -> A,
+    ) -> Result<A, RunError> {
+        let Some(peers) = self.peers() else {
+            return Ok(decide(vec![own]));
+        };
+        let text = |of: serde_json::Result<String>| of.expect("plain words can be written");
+        let mut decide = Some(decide);
+        let mut answer = |words: &[String]| {
+            let words: serde_json::Result<Vec<W>> =
+                words.iter().map(|word| serde_json::from_str(word)).collect();
+            let decided = words.ok().zip(decide.take()).map(|(words, decide)| decide(words));
+            decided.map_or_else(String::new, |decided| text(serde_json::to_string(&decided)))
+        };
+        let heard = peers.confer(text(serde_json::to_string(&own)), &mut answer)?;
+        serde_json::from_str(&heard).map_err(|error| RunError::Group {
+            text: format!("a rank said what nobody understands: {error}"),
+            exit_code: LOST,
+        })
     }
 
     /// Whether another rank makes the files that all use.
@@ -45,6 +115,30 @@ impl<'a> Among<'a> {
     pub(crate) fn share_files(&self) -> bool {
         self.start.is_some_and(CommonStart::has_one_target)
     }
+}
+
+/// Whether ranks that were not heard may go on with what they did.
+pub(super) fn others_may_go_on(error: &RunError) -> bool {
+    matches!(error, RunError::Group { exit_code: LOST, .. })
+}
+
+/// Refuses files that are in use on this host, where another rank asks all else.
+///
+/// # Errors
+/// One is mounted, swapped to or written by somebody else here.
+pub(super) fn check_unused(
+    resolved: &Resolved,
+    is_made_elsewhere: impl Fn(&FileSpec) -> bool,
+) -> Result<(), RunError> {
+    let workload = &resolved.effective;
+    if !super::use_of(workload).writes && workload.files.fill.refill != Some(true) {
+        return Ok(());
+    }
+    let files = resolved.layout.files.iter();
+    for file in files.filter(|file| is_made_elsewhere(file)) {
+        safety::check_unused(&file.path, Path::new("/"), &RealProbe)?;
+    }
+    Ok(())
 }
 
 /// The same work on files that another rank has approved, made, marked and filled: here they are

@@ -1,23 +1,22 @@
 //! Writing files before a run, so that reads meet data.
 
-use super::FileContent;
 use super::fill_plan::FillPlan;
 use crate::error::RunError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use workload::Workload;
 
 const CHUNK: usize = 1 << 20;
 
 /// Fills a chunk of a file given its absolute offset.
 pub(crate) type FillChunk<'a> = Box<dyn FnMut(&mut [u8], u64) + 'a>;
 
-/// Writes the given byte ranges in chunks and returns how many bytes were written.
+/// Writes the given byte ranges in chunks to the end of the way to storage, and returns how many bytes
+/// were written.
 ///
 /// # Errors
 /// The disk refuses, or a signal came.
-fn fill_file(
+pub(super) fn fill_file(
     file: &File,
     path: &Path,
     ranges: &[(u64, u64)],
@@ -42,6 +41,7 @@ fn fill_file(
             tell(written);
         }
     }
+    file.sync_all().map_err(RunError::io("cannot sync", path))?;
     Ok(written)
 }
 
@@ -53,41 +53,45 @@ fn go_on() -> Result<(), RunError> {
     })
 }
 
-/// A file that lacks data.
-pub(super) struct Lacking<'a> {
-    pub(super) file: &'a File,
-    pub(super) path: &'a Path,
-    /// Index in the layout.
-    pub(super) index: u32,
-    pub(super) bytes: u64,
-    /// Whose writes those are that go on with no others.
-    pub(super) fresh_run: u64,
+/// Parts of a file that are to be written.
+pub(super) type Ranges = Vec<(u64, u64)>;
+
+pub(super) fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().map(|(start, end)| end - start).sum()
 }
 
-impl Lacking<'_> {
-    /// Writes what is missing and returns how many bytes that were.
-    pub(super) fn fill(
-        &self,
-        plan: FillPlan,
-        workload: &Workload,
-        content: &mut FileContent,
-        tell: &mut dyn FnMut(u64),
-    ) -> Result<u64, RunError> {
-        let ranges = if plan == FillPlan::Whole {
-            vec![(0, self.bytes)]
-        } else {
-            holes(self.file, self.bytes)
-        };
-        // A file without data is filled as a whole, and all of it is one write.
-        let is_whole = ranges.iter().map(|(start, end)| end - start).sum::<u64>() == self.bytes;
-        let filler = content.filler(workload, self.index, self.fresh_run, is_whole)?;
-        let written = fill_file(self.file, self.path, &ranges, filler, tell)?;
-        self.file
-            .sync_all()
-            .map_err(RunError::io("cannot sync", self.path))?;
-        content.filled(workload, self.fresh_run, is_whole);
-        Ok(written)
+/// What is to be written of a file of so many bytes.
+pub(super) fn lacking(plan: FillPlan, file: &File, bytes: u64) -> Ranges {
+    match plan {
+        FillPlan::Nothing => Vec::new(),
+        FillPlan::Whole => vec![(0, bytes)],
+        FillPlan::Holes => holes(file, bytes),
     }
+}
+
+/// One of equal parts of what several files lack, as whole chunks in a row.
+pub(super) fn part_of(lacks: &[Ranges], number: u32, of: u32) -> Vec<Ranges> {
+    let all: u64 = lacks.iter().map(|ranges| bytes_of(ranges)).sum();
+    let edge = |number: u32| {
+        let at = u128::from(all) * u128::from(number) / u128::from(of.max(1));
+        u64::try_from(at).unwrap_or(all)
+    };
+    let (low, high) = (edge(number), edge(number + 1));
+    let mut before = 0;
+    let mut own = |&(start, end): &(u64, u64)| {
+        let cut = |edge: u64| match edge.checked_sub(before) {
+            None | Some(0) => start,
+            Some(within) => start
+                .saturating_add(within)
+                .checked_next_multiple_of(CHUNK as u64)
+                .map_or(end, |at| at.min(end)),
+        };
+        let part = (cut(low), cut(high));
+        before += end - start;
+        (part.0 < part.1).then_some(part)
+    };
+    let of_file = |ranges: &Ranges| ranges.iter().filter_map(&mut own).collect();
+    lacks.iter().map(of_file).collect()
 }
 
 /// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what
@@ -148,6 +152,49 @@ pub(crate) fn read_whole(file: &File, path: &Path, bytes: u64) -> Result<(), Run
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn any_ranges() -> impl Strategy<Value = Ranges> {
+        proptest::collection::vec((0_u64..5 << 20, 1_u64..5 << 20), 0..6).prop_map(|steps| {
+            let mut at = 0;
+            let range = |(gap, length): (u64, u64)| {
+                let start = at + gap;
+                at = start + length;
+                (start, at)
+            };
+            steps.into_iter().map(range).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_disjoint_in_order_and_together_the_whole(
+            lacks in proptest::collection::vec(any_ranges(), 0..5), of in 1_u32..9,
+        ) {
+            let parts: Vec<Vec<Ranges>> = (0..of).map(|number| part_of(&lacks, number, of)).collect();
+            for (file, whole) in lacks.iter().enumerate() {
+                let mut joined: Ranges = Vec::new();
+                for (start, end) in parts.iter().flat_map(|part| part[file].clone()) {
+                    let within = whole.iter().any(|(low, high)| *low <= start && end <= *high);
+                    prop_assert!(within && start < end);
+                    let is_cut = joined.last().is_some_and(|last| last.1 == start)
+                        && !whole.iter().any(|range| range.0 == start);
+                    if is_cut {
+                        prop_assert_eq!(start % CHUNK as u64, 0, "content is made in whole blocks");
+                        joined.last_mut().unwrap().1 = end;
+                    } else {
+                        joined.push((start, end));
+                    }
+                }
+                prop_assert_eq!(&joined, whole);
+            }
+            let even = lacks.iter().map(|ranges| bytes_of(ranges)).sum::<u64>() / u64::from(of);
+            for part in &parts {
+                let own: u64 = part.iter().map(|ranges| bytes_of(ranges)).sum();
+                prop_assert!(own.abs_diff(even) <= 2 * CHUNK as u64, "{own} of {even}");
+            }
+        }
+    }
 
     #[test]
     fn holes_and_the_missing_end_are_found_and_filled() {

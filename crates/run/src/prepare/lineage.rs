@@ -9,6 +9,7 @@ use crate::probe::RealProbe;
 use crate::safety::{Mark, Stale, read_mark};
 use crate::steps::WritePasses;
 use crate::verify::{BlockAddress, NUMBERS, Pattern, Verifier};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
 use workload::{DataPattern, VerifyPattern, Workload};
@@ -38,11 +39,20 @@ enum State {
 }
 
 /// The run and the generations of verified blocks in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KnownLineage {
     pub(crate) run_id: u64,
     pub(crate) oldest: u64,
     pub(crate) newest: u64,
+}
+
+/// What of a file somebody fills.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FillPart {
+    /// Whether all of the file is filled, by whomever.
+    pub(crate) is_whole: bool,
+    /// Of the parts that several ranks fill: data that means nothing differs.
+    pub(crate) number: u32,
 }
 
 /// What a verified file is marked with: the pattern, and the seed where the content depends on it.
@@ -75,9 +85,9 @@ pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
     }
 }
 
-/// Whether each write of a block has a generation of its own. Where every block is written once, or
-/// once a pass, the run or the pass has one.
-pub(crate) fn numbers_rewrites(workload: &Workload) -> bool {
+/// Whether each write of a block is to have a generation of its own. Where every block is written once,
+/// or once a pass, the run or the pass has one.
+pub(super) fn numbers_rewrites(workload: &Workload) -> bool {
     let io = super::use_of(workload);
     workload.verify.on
         && workload.verify.pattern.tells_writes_apart()
@@ -123,6 +133,14 @@ impl FileContent {
             state,
             lineage,
         })
+    }
+
+    /// What another rank knows of a file that it marked.
+    pub(crate) fn known(lineage: Option<KnownLineage>) -> Self {
+        Self {
+            lineage,
+            ..Self::default()
+        }
     }
 
     /// Whether every block holds what this workload verifies.
@@ -192,7 +210,7 @@ impl FileContent {
     }
 
     /// The mark while the file is being written.
-    pub(crate) fn begin(&self, bytes: u64, _workload: &Workload) -> Mark {
+    pub(crate) fn begin(&self, bytes: u64) -> Mark {
         let made_by = concat!("fathom ", env!("CARGO_PKG_VERSION"));
         let mut mark = Mark::new(
             made_by,
@@ -214,10 +232,10 @@ impl FileContent {
         workload: &Workload,
         file: u32,
         fresh_run: u64,
-        whole: bool,
+        FillPart { is_whole, number }: FillPart,
     ) -> Result<FillChunk<'a>, RunError> {
         if workload.verify.on {
-            let generation = self.fill_generation(whole);
+            let generation = self.fill_generation(is_whole);
             let id = self.lineage_for(fresh_run).writing_run;
             let verifier =
                 Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
@@ -235,7 +253,7 @@ impl FileContent {
             compress_percent: None,
             dedupe_percent: None,
             seed: workload.seed,
-            stream: u32::MAX,
+            stream: u32::MAX - number,
         };
         let mut filler = Filler::new(spec).map_err(|e| RunError::Unsuitable(e.to_string()))?;
         Ok(Box::new(move |chunk, _| filler.fill_fresh(chunk)))
@@ -268,12 +286,13 @@ impl FileContent {
         }
     }
 
-    /// A run with writes has ended; `completed`: every block was written, by each of the passes
-    /// that have ended.
+    /// A run with writes has ended; `numbers`: each write of a block had a generation of its own;
+    /// `completed`: every block was written, by each of the passes that have ended.
     pub(crate) fn wrote(
         &mut self,
         workload: &Workload,
         fresh_run: u64,
+        numbers: bool,
         completed: bool,
         passes: WritePasses,
     ) {
@@ -284,7 +303,7 @@ impl FileContent {
         let lineage = self.lineage_for(fresh_run);
         let run_id = lineage.writing_run;
         let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
-        let newest = if numbers_rewrites(workload) {
+        let newest = if numbers {
             lineage.writing + u64::from(NUMBERS) - 1
         } else {
             generation(passes.begun)

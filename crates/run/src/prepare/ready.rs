@@ -1,9 +1,11 @@
 //! One approved file after the other: opened, announced, marked, sized and filled.
 
+use super::fill::{self, Ranges, bytes_of, fill_file, lacking};
 use super::fill_plan::FillPlan;
+use super::lineage::FillPart;
 use super::seal::Unsealed;
 use super::undo::Undo;
-use super::{FilePlan, Prepared, Progress, ReadyFile, fill, use_of};
+use super::{FilePlan, Prepared, Progress, ReadyFile, use_of};
 use crate::error::RunError;
 use crate::safety::{self, Access, Announced, Approval, FileId, Referent};
 use record::Fill;
@@ -25,26 +27,35 @@ impl Prepared {
         let to_do: u64 = plans.iter().map(FilePlan::bytes_to_write).sum();
         let (mut done, before) = (0, clock_ns());
         for plan in plans {
+            let mut opened = Opened::open(plan, workload, None, &mut self.undo)?;
             let mut tell = |bytes: u64| progress(done + bytes, to_do);
-            let (ready, written) =
-                make_ready(plan, workload, self.fresh_run, &mut self.undo, &mut tell)?;
-            done += written;
-            let note = |announced: &Announced| announced.note.clone();
-            let remark = ready.content.remark(&ready.path);
-            let remark = remark.filter(|_| workload.verify.on && !use_of(workload).writes);
-            let notes = ready.approval.notes.iter().map(ToString::to_string);
-            let notes = notes.chain(ready.announced.as_ref().and_then(note));
-            self.notices.extend(notes.chain(remark));
-            self.files.push(ready);
+            done += opened.fill(workload, self.fresh_run, &mut tell)?;
+            self.take(opened.ready(workload), workload);
         }
-        if done > 0 {
+        self.has_filled(done, clock_ns().saturating_sub(before), workload);
+        Ok(())
+    }
+
+    /// Takes a file that is ready, with what there is to say of it.
+    pub(super) fn take(&mut self, ready: ReadyFile, workload: &Workload) {
+        let note = |announced: &Announced| announced.note.clone();
+        let remark = ready.content.remark(&ready.path);
+        let remark = remark.filter(|_| workload.verify.on && !use_of(workload).writes);
+        let notes = ready.approval.notes.iter().map(ToString::to_string);
+        let notes = notes.chain(ready.announced.as_ref().and_then(note));
+        self.notices.extend(notes.chain(remark));
+        self.files.push(ready);
+    }
+
+    /// So many bytes were written before the run.
+    pub(super) fn has_filled(&mut self, bytes: u64, elapsed_ns: u64, workload: &Workload) {
+        if bytes > 0 {
             self.fill = Some(Fill {
-                bytes: done,
-                elapsed_ns: clock_ns().saturating_sub(before),
+                bytes,
+                elapsed_ns,
                 reason: fill_reason(workload).into(),
             });
         }
-        Ok(())
     }
 }
 
@@ -60,83 +71,143 @@ fn fill_reason(workload: &Workload) -> &'static str {
     }
 }
 
-fn make_ready(
-    plan: FilePlan,
-    workload: &Workload,
-    fresh_run: u64,
-    undo: &mut Undo,
-    tell: &mut dyn FnMut(u64),
-) -> Result<(ReadyFile, u64), RunError> {
-    let FilePlan {
-        path,
-        index,
-        owner,
-        approval,
-        is_device,
-        bytes,
-        mut content,
-        fill,
-        access,
-        ..
-    } = plan;
-    let will_be_written = access == Access::Write;
-    let (mut written, mut unsealed) = (0, None);
-    let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
-    let facts = file
-        .metadata()
-        .map_err(RunError::io("cannot look at", &path))?;
-    if will_be_written && approval.is_new() {
-        undo.made(&path, FileId::of(&facts));
+/// A file that is open, announced, marked and as long as it is to be.
+pub(super) struct Opened {
+    pub(super) plan: FilePlan,
+    pub(super) file: Arc<File>,
+    /// What is still to be written of it.
+    pub(super) lacks: Ranges,
+    referent: Referent,
+    announced: Option<Announced>,
+    unsealed: Option<Unsealed>,
+    /// Whether its content is known when it is ready.
+    keeps_content: bool,
+}
+
+impl Opened {
+    /// `writers`: what several ranks that write to it know it by.
+    pub(super) fn open(
+        plan: FilePlan,
+        workload: &Workload,
+        writers: Option<&str>,
+        undo: &mut Undo,
+    ) -> Result<Self, RunError> {
+        let (path, bytes) = (&plan.path, plan.bytes);
+        let will_be_written = plan.access == Access::Write;
+        let mut unsealed = None;
+        let file = Arc::new(open_approved(path, &plan.approval, will_be_written)?);
+        let look = || {
+            file.metadata()
+                .map_err(RunError::io("cannot look at", path))
+        };
+        let facts = look()?;
+        if will_be_written && plan.approval.is_new() {
+            undo.made(path, FileId::of(&facts));
+        }
+        let announced = if plan.is_device {
+            None
+        } else {
+            Some(safety::announce(&file, path, plan.access)?)
+        };
+        if will_be_written && !plan.is_device {
+            let mut mark = plan.content.begin(bytes.max(facts.len()));
+            mark.writers = writers.map(str::to_owned);
+            unsealed = Some(Unsealed::mark(&file, path, mark)?);
+            size_file(&file, path, bytes, workload)?;
+        }
+        let is_as_long = || look().is_ok_and(|after| after.len() == facts.len());
+        Ok(Self {
+            lacks: lacking(plan.fill, &file, bytes),
+            keeps_content: will_be_written && (plan.fill != FillPlan::Nothing || is_as_long()),
+            referent: Referent::of(&facts),
+            plan,
+            file,
+            announced,
+            unsealed,
+        })
     }
-    let announced = if is_device {
-        None
-    } else {
-        Some(safety::announce(&file, &path, access)?)
-    };
-    if will_be_written {
-        if !is_device {
-            unsealed = Some(Unsealed::mark(
-                &file,
-                &path,
-                content.begin(bytes.max(facts.len()), workload),
-            )?);
-            size_file(&file, &path, bytes, workload)?;
+
+    /// Writes all that is lacking, and returns how many bytes that were.
+    pub(super) fn fill(
+        &mut self,
+        workload: &Workload,
+        fresh_run: u64,
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<u64, RunError> {
+        if self.plan.fill == FillPlan::Nothing {
+            return Ok(0);
         }
-        if fill != FillPlan::Nothing {
-            let lacking = fill::Lacking {
-                file: &file,
-                path: &path,
-                index,
-                bytes,
-                fresh_run,
-            };
-            written = lacking.fill(fill, workload, &mut content, tell)?;
+        let FilePlan {
+            path,
+            index,
+            content,
+            ..
+        } = &self.plan;
+        let part = FillPart {
+            is_whole: self.is_whole(),
+            number: 0,
+        };
+        let filler = content.filler(workload, *index, fresh_run, part)?;
+        let written = fill_file(&self.file, path, &self.lacks, filler, tell)?;
+        self.was_filled(workload, fresh_run);
+        Ok(written)
+    }
+
+    /// A file without data is filled as a whole, and all of it is one write.
+    fn is_whole(&self) -> bool {
+        bytes_of(&self.lacks) == self.plan.bytes
+    }
+
+    /// What was lacking has been written, by whomever.
+    pub(super) fn was_filled(&mut self, workload: &Workload, fresh_run: u64) {
+        if self.plan.fill != FillPlan::Nothing {
+            let is_whole = self.is_whole();
+            self.plan.content.filled(workload, fresh_run, is_whole);
+            (self.plan.fill, self.lacks) = (FillPlan::Nothing, Vec::new());
         }
-        let keeps_content = fill != FillPlan::Nothing
-            || file
-                .metadata()
-                .is_ok_and(|after| after.len() == facts.len());
-        unsealed
+    }
+
+    /// Whether its mark says that this run writes to it.
+    pub(super) fn is_marked(&self) -> bool {
+        self.unsealed.is_some()
+    }
+
+    /// Something may write to it still: its mark stays open.
+    pub(super) fn leave_unsealed(&mut self) {
+        if let Some(unsealed) = self.unsealed.take() {
+            unsealed.leave();
+        }
+    }
+
+    /// Nothing is written to it any more before the run.
+    pub(super) fn ready(mut self, workload: &Workload) -> ReadyFile {
+        let FilePlan {
+            path,
+            owner,
+            approval,
+            is_device,
+            bytes,
+            content,
+            ..
+        } = self.plan;
+        self.unsealed
             .iter_mut()
-            .filter(|_| keeps_content)
+            .filter(|_| self.keeps_content)
             .for_each(|unsealed| unsealed.now_holds(&content));
-    }
-    let is_asked = use_of(workload).reads && !is_device;
-    Ok((
+        let is_asked = use_of(workload).reads && !is_device;
         ReadyFile {
+            hole_bytes: is_asked.then(|| fill::hole_bytes(&self.file, bytes)),
             path,
             bytes,
             owner,
-            hole_bytes: is_asked.then(|| fill::hole_bytes(&file, bytes)),
             content,
             approval,
-            referent: Referent::of(&facts),
-            file,
-            unsealed,
-            announced,
-        },
-        written,
-    ))
+            referent: self.referent,
+            file: self.file,
+            unsealed: self.unsealed,
+            announced: self.announced,
+        }
+    }
 }
 
 fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {

@@ -39,7 +39,7 @@ impl Unsealed {
         self.mark = self.mark.take().map(|mark| content.stamp(mark));
     }
 
-    fn leave(mut self) {
+    pub(super) fn leave(mut self) {
         self.mark = None;
     }
 }
@@ -64,6 +64,7 @@ pub(crate) fn seal(
     passes: WritePasses,
 ) {
     let io = use_of(workload);
+    let numbers = prepared.numbers_rewrites(workload);
     let marked = prepared
         .files
         .iter()
@@ -97,7 +98,7 @@ pub(crate) fn seal(
         if io.writes {
             ready
                 .content
-                .wrote(workload, prepared.fresh_run, completed, passes);
+                .wrote(workload, prepared.fresh_run, numbers, completed, passes);
         }
         if let Some(mut unsealed) = ready.unsealed.take() {
             unsealed.now_holds(&ready.content);

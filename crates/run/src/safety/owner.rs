@@ -54,6 +54,9 @@ pub struct Mark {
     /// The oldest generation that a block of the file may still hold.
     #[serde(default)]
     pub oldest: u64,
+    /// While several ranks write: what they know the file by, drawn for this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writers: Option<String>,
     /// The file's modification time after Fathom's last write; absent while a run writes, and
     /// after a run that died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +85,7 @@ impl Mark {
             run: None,
             generation: 0,
             oldest: 0,
+            writers: None,
             modified: None,
             changed: None,
         }
@@ -226,6 +230,25 @@ pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<M
         .map(|sidecar| sidecar.mark))
 }
 
+/// What the ranks that write to an open file know it by, as one of them marked it. Of a sidecar the
+/// directory is enough: hosts number the devices and files of one file system each in its own way.
+pub(crate) fn read_writers(
+    file: &File,
+    path: &Path,
+    probe: &dyn Probe,
+) -> Result<Option<String>, MarkError> {
+    let mark = match probe.read_xattr(file, XATTR) {
+        Ok(Some(value)) => Some(decode_mark(path, &value)?),
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            return Err(MarkError::io(path)(error));
+        }
+        Ok(None) | Err(_) => {
+            read_sidecar(&sidecar_path(&resolve(path)?)?)?.map(|sidecar| sidecar.mark)
+        }
+    };
+    Ok(mark.and_then(|mark| mark.writers))
+}
+
 /// Marks an open regular file; call it before the first write to a new file and before growing one.
 /// A sidecar is put beside `path`, if that still leads to the file.
 pub fn write_mark(
@@ -273,6 +296,7 @@ pub fn seal_mark(
         size_bytes: mark.size_bytes.min(before.len()),
         modified: Some(modification(&before)),
         changed,
+        writers: None,
         ..mark.clone()
     };
     // A thread that is descheduled between the two may take longer than the seal allows for.

@@ -4,7 +4,7 @@ use super::{Group, GroupFile};
 use crate::access::Space;
 use crate::content::VerifiedFile;
 use crate::heat::{Bitmap, Heat};
-use crate::prepare::{FileContent, Prepared, ReadyFile, numbers_rewrites, verify_pattern};
+use crate::prepare::{FileContent, Prepared, ReadyFile, verify_pattern};
 use crate::verify::{Rewrites, Verifier};
 use workload::{EngineTarget, Workload};
 
@@ -22,7 +22,10 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
                 .on
                 .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
             written: workload.reads_back().then(|| Bitmap::new(space.blocks())),
-            rewrites: numbers_rewrites(workload).then(|| Rewrites::new(space.blocks())),
+            rewrites: prepared
+                .numbers_rewrites(workload)
+                .then(|| Rewrites::new(space.blocks())),
+            is_written_elsewhere: prepared.is_written_elsewhere(workload),
             files,
             space,
         }

@@ -1,6 +1,6 @@
 //! What follows from what a workload says.
 
-use super::{VerifyPattern, VerifyWhen, Workload};
+use super::{FileSharing, VerifyPattern, VerifyWhen, Workload};
 use crate::SpecError;
 use units::Nanos;
 
@@ -42,6 +42,21 @@ impl Workload {
     #[must_use]
     pub fn reads_back(&self) -> bool {
         self.verify.on && self.verify.when == VerifyWhen::Passes
+    }
+
+    /// Whether no block is used by two workers: each has its own, for reads as for writes.
+    #[must_use]
+    pub fn parts_blocks(&self) -> bool {
+        let files = &self.files;
+        // An operation may be longer than what is left of a part, where lengths differ.
+        let is_one_length = self.blocks.0.len() == 1;
+        let deals_in_order = self.runs_to_completion() && !self.access.random;
+        let is_parted = match files.sharing {
+            FileSharing::Partitioned | FileSharing::Interleaved => true,
+            FileSharing::Shared => deals_in_order,
+            FileSharing::PerWorker => return true,
+        };
+        is_one_length && is_parted && files.regions.is_none()
     }
 
     /// Whether somebody gave up what its targets hold.
