@@ -223,7 +223,14 @@ impl FillWork<'_> {
         let workload = &self.resolved.effective;
         let mut sees_all = true;
         for (spec, made) in self.resolved.layout.files.iter().zip(files) {
-            if !made.is_marked || sees(&spec.path) {
+            let is_seen = !made.is_marked || sees(&spec.path);
+            if !spec.path.exists() {
+                return Err(RunError::Unsuitable(format!(
+                    "{} is there on the first rank's host and not here: this host has another directory of that name (not mounted?), or an older view of it",
+                    spec.path.display()
+                )));
+            }
+            if is_seen {
                 continue;
             }
             sees_all = false;
@@ -235,7 +242,7 @@ impl FillWork<'_> {
             if use_of(workload).writes {
                 safety::check(&request, Path::new("/"), &RealProbe).map_err(|refusal| {
                     RunError::Unsuitable(format!(
-                        "what the first rank marked in {} is not seen here: it is not the same file, or this host holds an older view of the directory; and this host's own file: {refusal}",
+                        "{} is not the file that the first rank made, or this host holds an older view of its directory; and as a file of this host: {refusal}",
                         spec.path.display()
                     ))
                 })?;
