@@ -7,6 +7,8 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
+#[path = "mpi/files.rs"]
+mod files;
 #[path = "ground/ranks.rs"]
 mod ground;
 #[path = "../../object/tests/store/server.rs"]
@@ -330,25 +332,6 @@ fn what_ranks_of_several_hosts_wrote_they_read_on_another_host_and_the_record_sa
 }
 
 #[test]
-fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
-    let Some(launcher) = launchers().into_iter().next() else {
-        return;
-    };
-    let dir = place();
-    let write = SHORT.replace("--random", "--write-percent 100 --random");
-    for round in 0..2 {
-        let (code, said) = launcher.ended(dir.path(), &write);
-        assert_eq!(code, Some(0), "{round}: {said}");
-        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
-    }
-    fs::write(dir.path().join("x"), "somebody's").unwrap();
-    let (code, said) = launcher.ended(dir.path(), &write);
-    assert_eq!(code, Some(2), "{said}");
-    assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"somebody's");
-    assert!(said.contains("--allow-destroy"), "{said}");
-}
-
-#[test]
 fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_success() {
     for launcher in launchers() {
         for (rank, how) in [(2, "KILL"), (2, "STOP"), (0, "KILL")] {
@@ -480,48 +463,6 @@ fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
             });
         }
     });
-}
-
-#[test]
-fn ranks_write_and_verify_one_file_where_every_write_of_a_block_is_the_same() {
-    let Some(launcher) = launchers().into_iter().next() else {
-        return;
-    };
-    let (dir, name) = (place(), launcher.name);
-    let by_address = SHORT.replace(
-        "--random",
-        "--random --verify --verify-pattern random --write-percent 50",
-    );
-    let (code, told) = launcher.ended(dir.path(), &by_address);
-    assert_eq!(code, Some(0), "{name}: {told}");
-    let verified = record(dir.path(), name).verification.unwrap();
-    assert!(verified.operations > 0 && verified.failures == 0, "{told}");
-    fs::remove_file(dir.path().join("r.jsonl")).unwrap();
-    // What somebody else writes there meanwhile is found.
-    let more = "--verify --verify-pattern random --write-percent 1";
-    let running = begin_line(
-        &launcher,
-        dir.path(),
-        &LONG.replace("--duration 60s", "--duration 6s"),
-        more,
-    );
-    let data = fs::File::options().write(true).open(dir.path().join("x"));
-    let damage = vec![0x55; 2 << 20];
-    std::os::unix::fs::FileExt::write_all_at(&data.unwrap(), &damage, 1 << 20).unwrap();
-    let (code, told) = running.ended();
-    assert_eq!(code, Some(1), "{name}: {told}");
-    let verified = record(dir.path(), name).verification.unwrap();
-    assert!(verified.failures > 0, "{told}");
-    nobody_is_left(dir.path(), name);
-    // Writes that carry whose they are would not be known.
-    let numbered = by_address.replace("--verify-pattern random", "");
-    let (code, told) = launcher.ended(dir.path(), &numbered);
-    assert_eq!(code, Some(2), "{name}: {told}");
-    assert_eq!(
-        told.matches("do not know each other's writes").count(),
-        1,
-        "{told}"
-    );
 }
 
 #[test]

@@ -15,8 +15,7 @@ use crate::thread::{Gate, WorkerReport, WorkerTask};
 use file_limit::check_file_limit;
 use finished::WrittenEnd;
 use host::{
-    Context, Counted, Event, Measured, Observation, Participant, Session, Watch,
-    fresh_run,
+    Context, Counted, Event, Measured, Observation, Participant, Session, Watch, fresh_run,
 };
 use record::{Outcome, Record, Status};
 use reports::{side_by_side, used_by, wait_until_ready};

@@ -18,8 +18,8 @@ mod undo;
 
 pub(crate) use among::Among;
 use fill_plan::{FillPlan, Present, fill_plan};
-pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
 use lineage::numbers_rewrites;
+pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
 pub(crate) use opening::open_for_run;
 pub(crate) use seal::{leave_unsealed, seal};
 

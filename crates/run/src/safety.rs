@@ -34,11 +34,11 @@ pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file
 pub use lock::kernels_use;
 pub(crate) use lock::{Announced, announce};
 pub use output::{OutputFile, OutputForm, check_apart};
+pub(crate) use owner::read_writers;
 pub use owner::{
     Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,
     write_mark,
 };
-pub(crate) use owner::read_writers;
 pub use referent::Referent;
 pub use refusal::Refusal;
 pub use remove::{make_new, remove_own};

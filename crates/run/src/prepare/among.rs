@@ -94,9 +94,14 @@ impl<'a> Among<'a> {
         let text = |of: serde_json::Result<String>| of.expect("plain words can be written");
         let mut decide = Some(decide);
         let mut answer = |words: &[String]| {
-            let words: serde_json::Result<Vec<W>> =
-                words.iter().map(|word| serde_json::from_str(word)).collect();
-            let decided = words.ok().zip(decide.take()).map(|(words, decide)| decide(words));
+            let words: serde_json::Result<Vec<W>> = words
+                .iter()
+                .map(|word| serde_json::from_str(word))
+                .collect();
+            let decided = words
+                .ok()
+                .zip(decide.take())
+                .map(|(words, decide)| decide(words));
             decided.map_or_else(String::new, |decided| text(serde_json::to_string(&decided)))
         };
         let heard = peers.confer(text(serde_json::to_string(&own)), &mut answer)?;
@@ -119,7 +124,13 @@ impl<'a> Among<'a> {
 
 /// Whether ranks that were not heard may go on with what they did.
 pub(super) fn others_may_go_on(error: &RunError) -> bool {
-    matches!(error, RunError::Group { exit_code: LOST, .. })
+    matches!(
+        error,
+        RunError::Group {
+            exit_code: LOST,
+            ..
+        }
+    )
 }
 
 /// Refuses files that are in use on this host, where another rank asks all else.

@@ -112,11 +112,7 @@ impl Prepared {
         {
             opened.iter_mut().for_each(Opened::leave_unsealed);
         }
-        self.has_filled(
-            done + filled?,
-            clock_ns().saturating_sub(before),
-            workload,
-        );
+        self.has_filled(done + filled?, clock_ns().saturating_sub(before), workload);
         for mut file in opened {
             file.was_filled(workload, self.fresh_run);
             self.take(file.ready(workload), workload);

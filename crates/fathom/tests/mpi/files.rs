@@ -1,0 +1,255 @@
+//! Files that all ranks use: made by the root, filled by all, verified by each, and sealed when all have
+//! ended.
+
+use super::{LONG, SHORT, begin_line, launchers, may_unshare, nobody_is_left, place, record, said};
+use record::{Record, read_records};
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return;
+    };
+    let dir = place();
+    let write = SHORT.replace("--random", "--write-percent 100 --random");
+    for round in 0..2 {
+        let (code, said) = launcher.ended(dir.path(), &write);
+        assert_eq!(code, Some(0), "{round}: {said}");
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+    }
+    fs::write(dir.path().join("x"), "somebody's").unwrap();
+    let (code, said) = launcher.ended(dir.path(), &write);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"somebody's");
+    assert!(said.contains("--allow-destroy"), "{said}");
+}
+
+/// What one process finds in the whole file.
+fn verified_by_one(dir: &Path, more: &str) -> (Option<i32>, String) {
+    let words = format!("run x --verify --duration 0s --no-live {more}");
+    let mut command = Command::new(super::FATHOM);
+    let output = command
+        .args(words.split_whitespace())
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    (output.status.code(), said(&output))
+}
+
+fn open(dir: &Path) -> fs::File {
+    let mut options = fs::File::options();
+    options.read(true).write(true).open(dir.join("x")).unwrap()
+}
+
+fn failures(record: &Record) -> (u64, u64) {
+    let verified = record.verification.as_ref().unwrap();
+    (verified.operations, verified.failures)
+}
+
+#[test]
+fn each_rank_fills_a_part_of_what_all_use_and_the_parts_are_the_whole() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("x")).unwrap();
+        let words = SHORT.replace("--file-size 4M", "--file-size 9M --num-files 3");
+        let (code, told) = launcher.ended_of("3", dir.path(), &words);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let record = record(dir.path(), name);
+        assert_eq!(record.fill.map(|fill| fill.bytes), Some(27 << 20), "{name}");
+        for host in &record.hosts {
+            let own = host.part.as_ref().unwrap().fill.as_ref();
+            let own = own.map_or(0, |fill| fill.bytes);
+            assert!((8 << 20..=10 << 20).contains(&own), "{name}: {own}");
+        }
+        let mut chunks = HashSet::new();
+        for file in fs::read_dir(dir.path().join("x")).unwrap() {
+            let path = file.unwrap().path();
+            let facts = fs::metadata(&path).unwrap();
+            assert!(facts.blocks() * 512 >= 9 << 20, "{name}: no hole");
+            for chunk in fs::read(&path).unwrap().chunks(1 << 16) {
+                assert!(chunks.insert(chunk.to_vec()), "{name}: twice the same");
+            }
+        }
+        assert_eq!(chunks.len(), 3 * 9 * 16, "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn what_one_rank_cannot_fill_ends_all_and_nothing_is_left_that_the_run_made() {
+    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ] && ulimit -f 100000; exec "$@""#;
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        let words = SHORT.replace("--file-size 4M", "--file-size 160M");
+        let output = launcher
+            .wrapped("4", dir.path(), script, &words)
+            .output()
+            .unwrap();
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {told}");
+        assert!(
+            told.contains("cannot fill x") && told.contains("rank 2"),
+            "{name}: {told}"
+        );
+        assert!(!dir.path().join("x").exists(), "{name}");
+        nobody_is_left(dir.path(), name);
+        // What was there before stays Fathom's.
+        let (code, told) = launcher.ended(dir.path(), SHORT);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let output = launcher
+            .wrapped("4", dir.path(), script, &words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
+        let write = SHORT.replace("--random", "--random --write-percent 100");
+        let (code, told) = launcher.ended(dir.path(), &write);
+        assert_eq!(code, Some(0), "{name}: {told}");
+    }
+}
+
+#[test]
+fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
+    if !may_unshare(&["--mount"]) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
+        return;
+    }
+    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] || exec "$@"
+        exec unshare --mount sh -c 'mount --bind other own && exec "$@"' sh "$@""#;
+    for launcher in launchers().into_iter().take(2) {
+        let (dir, name) = (place(), launcher.name);
+        for of in ["own", "other"] {
+            fs::create_dir(dir.path().join(of)).unwrap();
+        }
+        let theirs = dir.path().join("other/x");
+        let write = SHORT.replace("run x", "run own/x --write-percent 100 --target-is shared");
+        for (content, expected) in [(None, "not here"), (Some("theirs"), "--allow-destroy")] {
+            let _is_there = content.map(|content| fs::write(&theirs, content).unwrap());
+            let output = launcher
+                .wrapped("3", dir.path(), script, &write)
+                .output()
+                .unwrap();
+            let told = said(&output);
+            assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+            assert!(
+                told.contains(expected) && told.contains("rank 1"),
+                "{name}: {told}"
+            );
+            assert_eq!(told.matches("error: ").count(), 1, "{name}: {told}");
+            let kept = fs::read_to_string(&theirs).ok();
+            assert_eq!(kept.as_deref(), content, "{name}");
+            assert!(
+                !dir.path().join("own/x").exists(),
+                "{name}: made for this run"
+            );
+            nobody_is_left(dir.path(), name);
+        }
+    }
+}
+
+#[test]
+fn ranks_know_whose_writes_a_file_holds_that_all_of_them_write() {
+    // What a round carries is the same under all of them.
+    for launcher in launchers().into_iter().take(1) {
+        let (dir, name) = (place(), launcher.name);
+        let verified = |more: &str| SHORT.replace("--random", &format!("--verify {more}"));
+        for more in [
+            "--random --write-percent 50",
+            "--random --write-percent 50 --file-distribution partitioned --threads 2",
+            "--write-percent 100 --verify-when passes",
+            "--write-percent 100 --verify-when passes --file-distribution interleaved",
+            "--random --write-percent 100 --duration 0s --verify-when later",
+            "--random",
+        ] {
+            let words = match more.contains("0s") {
+                true => verified(more).replacen("--duration 1s", "", 1),
+                false => verified(more),
+            };
+            let (code, told) = launcher.ended_of("3", dir.path(), &words);
+            assert_eq!(code, Some(0), "{name} {more}: {told}");
+            let (checked, failed) = failures(&record(dir.path(), name));
+            assert_eq!(
+                (checked > 0, failed),
+                (!more.contains("later"), 0),
+                "{name} {more}"
+            );
+            fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+            let (code, told) = verified_by_one(dir.path(), "");
+            assert_eq!(code, Some(0), "{name} {more}: {told}");
+            assert!(
+                told.contains("Operations: 1024, Failures: 0"),
+                "{name} {more}: {told}"
+            );
+        }
+        // What an earlier run wrote there is found by ranks as it is by one process.
+        let data = open(dir.path());
+        let mut old = vec![0; 4096];
+        data.read_exact_at(&mut old, 5 * 4096).unwrap();
+        let rewrite = verified("--write-percent 100 --verify-when later --duration 0s");
+        let rewrite = rewrite.replacen("--duration 1s", "", 1);
+        let (code, told) = launcher.ended_of("3", dir.path(), &rewrite);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        data.write_all_at(&old, 5 * 4096).unwrap();
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+        let (code, told) = launcher.ended_of("2", dir.path(), &verified(""));
+        assert_eq!(code, Some(1), "{name}: {told}");
+        assert!(failures(&record(dir.path(), name)).1 > 0, "{name}: {told}");
+        assert!(told.contains("stale"), "{name}: {told}");
+        let (code, told) = verified_by_one(dir.path(), "");
+        assert_eq!(code, Some(1), "{name}: {told}");
+        // Blocks that are dealt out anew for the reads are another rank's.
+        let anew = verified("--random --write-percent 100 --verify-when passes");
+        let (code, told) = launcher.ended(dir.path(), &anew);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert_eq!(
+            told.matches("must each have their own blocks").count(),
+            1,
+            "{told}"
+        );
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn what_somebody_else_writes_while_ranks_verify_is_found() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return;
+    };
+    let name = launcher.name;
+    let short = LONG.replace("--duration 60s", "--duration 6s");
+    let fast = short.replace("--rate-iops 400", "--rate-iops 40000");
+    // An old copy of the same blocks is found where each rank has its own.
+    for (more, damage) in [
+        ("--verify-pattern random --write-percent 1", None),
+        ("--write-percent 1", None),
+        (
+            "--write-percent 90 --file-distribution partitioned",
+            Some("stale"),
+        ),
+    ] {
+        let dir = place();
+        let line = if damage.is_some() { &fast } else { &short };
+        let running = begin_line(&launcher, dir.path(), line, &format!("--verify {more}"));
+        let data = open(dir.path());
+        let mut bytes = vec![0x55; 2 << 20];
+        if damage.is_some() {
+            data.read_exact_at(&mut bytes, 1 << 20).unwrap();
+            super::wait_for("every block written again", || {
+                let read = read_records(&dir.path().join("r.jsonl")).ok()?;
+                (read.records.last()?.operations.count() > 50_000).then_some(())
+            });
+        }
+        data.write_all_at(&bytes, 1 << 20).unwrap();
+        let (code, told) = running.ended();
+        assert_eq!(code, Some(1), "{name} {more}: {told}");
+        assert!(failures(&record(dir.path(), name)).1 > 0, "{more}: {told}");
+        assert!(
+            damage.is_none_or(|word| told.contains(word)),
+            "{more}: {told}"
+        );
+        nobody_is_left(dir.path(), name);
+    }
+}
