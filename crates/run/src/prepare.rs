@@ -2,6 +2,7 @@
 //! asked, and marked as Fathom's.
 
 mod among;
+mod cache;
 mod fill;
 mod fill_plan;
 mod foreign;
@@ -17,6 +18,8 @@ mod together;
 mod undo;
 
 pub(crate) use among::Among;
+pub(crate) use cache::residency;
+use cache::settle_cache;
 use fill_plan::{FillPlan, Present, fill_plan};
 use lineage::numbers_rewrites;
 pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
@@ -29,7 +32,7 @@ use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
 use crate::safety::{self, Access, Announced, Approval, Referent, WriteRequest};
 use manifest_file::manifest_file;
-use record::{Fill, Residency};
+use record::Fill;
 use seal::Unsealed;
 use std::fs::File;
 use std::io::Write as _;
@@ -37,7 +40,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use undo::Undo;
-use workload::{Cache, Workload};
+use workload::Workload;
 
 /// A file that is ready.
 #[derive(Debug)]
@@ -398,50 +401,4 @@ fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
         ))),
         bytes => Ok(bytes),
     }
-}
-
-/// Brings the page cache into the asked state and returns how much of the files it then holds.
-fn settle_cache(workload: &Workload, prepared: &mut Prepared) -> Result<Option<u64>, RunError> {
-    let evict = workload.cache == Cache::Cold
-        || (workload.durability.open.direct && prepared.fill.is_some());
-    let (mut resident, mut total) = (0, 0);
-    for ready in &prepared.files {
-        let file = &ready.file;
-        if evict {
-            file.sync_all()
-                .map_err(RunError::io("cannot sync", &ready.path))?;
-            sys::fadvise(file, sys::Advice::DontNeed)
-                .map_err(RunError::io("cannot evict", &ready.path))?;
-        } else if workload.cache == Cache::Warm {
-            fill::read_whole(file, &ready.path, ready.bytes)?;
-        }
-        let Ok(bytes) = sys::resident_bytes(file, ready.bytes) else {
-            return Ok(None);
-        };
-        resident += bytes;
-        total += ready.bytes;
-    }
-    if workload.cache == Cache::Cold && resident > total / 100 {
-        prepared
-            .notices
-            .push(format!("--cache cold: {resident} of {total} bytes stayed in the page cache (another process maps or writes them)"));
-    }
-    Ok((!prepared.files.is_empty()).then_some(resident))
-}
-
-/// Residency of all files when the run has ended.
-pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
-    if prepared.files.is_empty() {
-        return None;
-    }
-    let after = prepared
-        .files
-        .iter()
-        .map(|f| sys::resident_bytes(&f.file, f.bytes).ok())
-        .sum();
-    Some(Residency {
-        total_bytes: prepared.files.iter().map(|f| f.bytes).sum(),
-        before_bytes: prepared.residency_before,
-        after_bytes: after,
-    })
 }

@@ -1,9 +1,8 @@
-//! Never destroying data: decides, before anything is opened for writing, whether a target may be
-//! written to.
+//! Never destroying data: whether a target may be written to is decided before it is opened for that.
 //!
-//! New files, empty files and files that bear Fathom's mark are written to without asking. All else
-//! needs `--allow-destroy PATH` naming exactly that target, and what is in use is refused even
-//! then. Where the kernel's view cannot be read, a device counts as in use.
+//! New files, empty files and files that bear Fathom's mark are written to without asking. All else needs
+//! `--allow-destroy PATH` naming exactly that target, and what is in use is refused even then. Where
+//! the kernel's view cannot be read, a device counts as in use.
 //!
 //! The order is: [`check`], open (with `create_new` where [`Approval::is_new`]), [`recheck`] the
 //! open file, announce it to others, mark it, write; whoever opens the path again compares the
@@ -11,6 +10,7 @@
 //! hands at any moment. The [`Approval`] is kept until the end for its claim.
 
 mod block_device;
+mod elsewhere;
 mod lock;
 mod output;
 mod owner;
@@ -31,10 +31,10 @@ use std::sync::Arc;
 use crate::RunError;
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
+pub(crate) use elsewhere::{check_unused, read_writers};
 pub use lock::kernels_use;
 pub(crate) use lock::{Announced, announce};
 pub use output::{OutputFile, OutputForm, check_apart};
-pub(crate) use owner::read_writers;
 pub use owner::{
     Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,
     write_mark,
@@ -174,42 +174,6 @@ pub fn check(
         path: facts.path,
         notes,
         _claim: claim,
-    })
-}
-
-/// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
-pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
-    if fs::metadata(path).is_err() {
-        return Ok(());
-    }
-    let request = WriteRequest {
-        path,
-        access: Access::Read,
-        allow_destroy: &[],
-    };
-    let facts = Facts::gather(&request, root, probe)?;
-    if facts.is_in_use() {
-        return Err(Refusal::InUse {
-            path: path.to_owned(),
-            uses: facts.uses,
-        });
-    }
-    let by = match facts.subject {
-        Subject::Regular { .. } => sys::open_without_waiting(File::options().read(true), 0, path)
-            .ok()
-            .and_then(|file| lock::other_writer(&file)),
-        Subject::Absent
-        | Subject::Directory
-        | Subject::Fifo
-        | Subject::Socket
-        | Subject::Character(_)
-        | Subject::Block(_) => None,
-    };
-    by.map_or(Ok(()), |by| {
-        Err(Refusal::Written {
-            path: path.to_owned(),
-            by,
-        })
     })
 }
 

@@ -27,7 +27,7 @@ impl Prepared {
         let to_do: u64 = plans.iter().map(FilePlan::bytes_to_write).sum();
         let (mut done, before) = (0, clock_ns());
         for plan in plans {
-            let mut opened = Opened::open(plan, workload, None, &mut self.undo)?;
+            let mut opened = OpenedFile::open(plan, workload, None, &mut self.undo)?;
             let mut tell = |bytes: u64| progress(done + bytes, to_do);
             done += opened.fill(workload, self.fresh_run, &mut tell)?;
             self.take(opened.ready(workload), workload);
@@ -72,7 +72,7 @@ fn fill_reason(workload: &Workload) -> &'static str {
 }
 
 /// A file that is open, announced, marked and as long as it is to be.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     pub(super) plan: FilePlan,
     pub(super) file: Arc<File>,
     /// What is still to be written of it.
@@ -84,7 +84,7 @@ pub(super) struct Opened {
     keeps_content: bool,
 }
 
-impl Opened {
+impl OpenedFile {
     /// `writers`: what several ranks that write to it know it by.
     pub(super) fn open(
         plan: FilePlan,

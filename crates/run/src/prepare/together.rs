@@ -4,7 +4,7 @@
 use super::among::{Among, as_found, others_may_go_on};
 use super::fill::{Ranges, bytes_of, fill_file, part_of};
 use super::lineage::{FillPart, KnownLineage};
-use super::ready::Opened;
+use super::ready::OpenedFile;
 use super::{FileContent, FilePlan, Prepared, Progress, ReadyFile, plans, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
@@ -40,7 +40,7 @@ struct AllMade {
 }
 
 impl AllMade {
-    fn of(opened: &[Opened], writers: &str) -> Self {
+    fn of(opened: &[OpenedFile], writers: &str) -> Self {
         let mut out = Self {
             writers: writers.to_owned(),
             files: Vec::new(),
@@ -81,7 +81,7 @@ impl Prepared {
         let writers = format!("{:032x}", sys::random_bits());
         let mut opened = Vec::with_capacity(plans.len());
         for plan in plans {
-            opened.push(Opened::open(
+            opened.push(OpenedFile::open(
                 plan,
                 workload,
                 Some(&writers),
@@ -91,8 +91,8 @@ impl Prepared {
         let (mut done, before) = (0, clock_ns());
         let pieces: usize = opened.iter().map(|file| file.lacks.len()).sum();
         // Of a device nothing says that other hosts mean the same one.
-        let is_own = |file: &Opened| file.plan.is_device || pieces > MOST_PIECES;
-        let to_do = |file: &Opened| bytes_of(&file.lacks);
+        let is_own = |file: &OpenedFile| file.plan.is_device || pieces > MOST_PIECES;
+        let to_do = |file: &OpenedFile| bytes_of(&file.lacks);
         let own: u64 = opened.iter().filter(|file| is_own(file)).map(to_do).sum();
         for file in opened.iter_mut().filter(|file| is_own(file)) {
             let mut tell = |bytes| progress(done + bytes, own);
@@ -110,7 +110,7 @@ impl Prepared {
         if let Err(error) = &filled
             && others_may_go_on(error)
         {
-            opened.iter_mut().for_each(Opened::leave_unsealed);
+            opened.iter_mut().for_each(OpenedFile::leave_unsealed);
         }
         self.has_filled(done + filled?, clock_ns().saturating_sub(before), workload);
         for mut file in opened {
@@ -201,11 +201,12 @@ impl FillWork<'_> {
         progress: Progress<'_>,
     ) -> Result<u64, RunError> {
         let files = made.each();
-        let seen = self.look(&files, sees);
+        let seen = self.look(&files, sees)?;
+        // Whoever cannot go on says so when all are to begin.
         if files.iter().all(|file| file.lacks.is_empty()) {
-            return self.among.meet_after(seen.map(|_| 0));
+            return Ok(0);
         }
-        let fillers = self.among.confer(seen?, |all: Vec<bool>| {
+        let fillers = self.among.confer(seen, |all: Vec<bool>| {
             let each = all.iter().zip(0_u32..).filter(|(sees, _)| **sees);
             each.map(|(_, rank)| rank).collect::<Vec<u32>>()
         })?;

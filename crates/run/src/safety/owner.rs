@@ -11,6 +11,10 @@
 //! change of the inode, and [`Mark::still_describes`] compares them. A mark without a seal
 //! says that a run is writing, or was killed while it wrote.
 
+mod stamp;
+
+pub use stamp::Stamp;
+
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -67,13 +71,6 @@ pub struct Mark {
     pub changed: Option<Stamp>,
 }
 
-/// A file time: seconds since 1970 and nanoseconds within the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Stamp {
-    pub seconds: i64,
-    pub nanoseconds: i64,
-}
-
 impl Mark {
     /// A mark for a file that is about to be written.
     pub fn new(made_by: impl Into<String>, size_bytes: u64) -> Self {
@@ -114,29 +111,6 @@ impl Mark {
                 Err(Stale::Changed)
             }
             Some(_) | None => Ok(()),
-        }
-    }
-}
-
-impl Stamp {
-    /// The time on the clock of files.
-    fn present() -> Self {
-        let since = sys::clock::file_time()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Stamp {
-            seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-            nanoseconds: i64::from(since.subsec_nanos()),
-        }
-    }
-
-    fn after(self, wait: Duration) -> Self {
-        let nanoseconds = self
-            .nanoseconds
-            .saturating_add(i64::from(wait.subsec_nanos()));
-        Stamp {
-            seconds: self.seconds.saturating_add(nanoseconds / 1_000_000_000),
-            nanoseconds: nanoseconds % 1_000_000_000,
         }
     }
 }
@@ -194,7 +168,7 @@ pub enum MarkError {
 }
 
 impl MarkError {
-    fn io(path: &Path) -> impl Fn(io::Error) -> Self + Copy + '_ {
+    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + Copy + '_ {
         |source| Self::Io {
             path: path.to_owned(),
             source,
@@ -203,9 +177,9 @@ impl MarkError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Sidecar {
+pub(super) struct Sidecar {
     #[serde(flatten)]
-    mark: Mark,
+    pub(super) mark: Mark,
     dev: u64,
     ino: u64,
     /// Inode numbers are reused: the file's birth time, where the file system keeps it.
@@ -228,25 +202,6 @@ pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<M
     Ok(sidecar
         .filter(|sidecar| sidecar.speaks_of(&metadata))
         .map(|sidecar| sidecar.mark))
-}
-
-/// What the ranks that write to an open file know it by, as one of them marked it. Of a sidecar the
-/// directory is enough: hosts number the devices and files of one file system each in its own way.
-pub(crate) fn read_writers(
-    file: &File,
-    path: &Path,
-    probe: &dyn Probe,
-) -> Result<Option<String>, MarkError> {
-    let mark = match probe.read_xattr(file, XATTR) {
-        Ok(Some(value)) => Some(decode_mark(path, &value)?),
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            return Err(MarkError::io(path)(error));
-        }
-        Ok(None) | Err(_) => {
-            read_sidecar(&sidecar_path(&resolve(path)?)?)?.map(|sidecar| sidecar.mark)
-        }
-    };
-    Ok(mark.and_then(|mark| mark.writers))
 }
 
 /// Marks an open regular file; call it before the first write to a new file and before growing one.
@@ -361,11 +316,11 @@ fn birth(metadata: &Metadata) -> Option<Stamp> {
     })
 }
 
-fn resolve(path: &Path) -> Result<PathBuf, MarkError> {
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, MarkError> {
     fs::canonicalize(path).map_err(MarkError::io(path))
 }
 
-fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
+pub(super) fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
     let name = path.file_name().ok_or_else(|| MarkError::NoName {
         path: path.to_owned(),
     })?;
@@ -376,7 +331,7 @@ fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
 }
 
 /// `None` where there is no sidecar; anything else there than a small regular file is an error.
-fn read_sidecar(place: &Path) -> Result<Option<Sidecar>, MarkError> {
+pub(super) fn read_sidecar(place: &Path) -> Result<Option<Sidecar>, MarkError> {
     let io_error = MarkError::io(place);
     match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MARK_BYTES => {
@@ -433,7 +388,7 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("a struct of strings and numbers is always JSON")
 }
 
-fn decode_mark(path: &Path, bytes: &[u8]) -> Result<Mark, MarkError> {
+pub(super) fn decode_mark(path: &Path, bytes: &[u8]) -> Result<Mark, MarkError> {
     check_version(path, bytes)?;
     serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled {
         path: path.to_owned(),

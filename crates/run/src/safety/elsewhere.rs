@@ -1,0 +1,62 @@
+//! What a rank asks of files that another rank approved and marked.
+
+use super::owner::{XATTR, decode_mark, read_sidecar, resolve, sidecar_path};
+use super::{Access, Facts, MarkError, Probe, Refusal, Subject, WriteRequest, lock};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
+pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
+    if fs::metadata(path).is_err() {
+        return Ok(());
+    }
+    let request = WriteRequest {
+        path,
+        access: Access::Read,
+        allow_destroy: &[],
+    };
+    let facts = Facts::gather(&request, root, probe)?;
+    if facts.is_in_use() {
+        return Err(Refusal::InUse {
+            path: path.to_owned(),
+            uses: facts.uses,
+        });
+    }
+    let by = match facts.subject {
+        Subject::Regular { .. } => sys::open_without_waiting(File::options().read(true), 0, path)
+            .ok()
+            .and_then(|file| lock::other_writer(&file)),
+        Subject::Absent
+        | Subject::Directory
+        | Subject::Fifo
+        | Subject::Socket
+        | Subject::Character(_)
+        | Subject::Block(_) => None,
+    };
+    by.map_or(Ok(()), |by| {
+        Err(Refusal::Written {
+            path: path.to_owned(),
+            by,
+        })
+    })
+}
+
+/// What the ranks that write to an open file know it by, as one of them marked it. Of a sidecar the
+/// directory is enough: hosts number the devices and files of one file system each in its own way.
+pub(crate) fn read_writers(
+    file: &File,
+    path: &Path,
+    probe: &dyn Probe,
+) -> Result<Option<String>, MarkError> {
+    let mark = match probe.read_xattr(file, XATTR) {
+        Ok(Some(value)) => Some(decode_mark(path, &value)?),
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            return Err(MarkError::io(path)(error));
+        }
+        Ok(None) | Err(_) => {
+            read_sidecar(&sidecar_path(&resolve(path)?)?)?.map(|sidecar| sidecar.mark)
+        }
+    };
+    Ok(mark.and_then(|mark| mark.writers))
+}
