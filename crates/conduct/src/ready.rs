@@ -149,6 +149,7 @@ mod tests {
             path: path.to_path_buf(),
             bytes: Some(*bytes),
             owner: None,
+            id: 0,
         };
         Resolved {
             effective: Workload::default(),

@@ -14,6 +14,8 @@ pub struct FileSpec {
     pub bytes: Option<u64>,
     /// The one worker that uses it; `None`: all.
     pub owner: Option<u32>,
+    /// Its place among the files of all workers of all ranks: its name in verified content.
+    pub id: u32,
 }
 
 /// The files of a run, and the directories to make first, parents before children.
@@ -61,14 +63,16 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     };
     let bytes = workload.files.size.map(|size| size.0);
     let mut out = Layout::default();
-    for target in &workload.targets {
+    for (target, place) in workload.targets.iter().zip(0_u64..) {
         for &owner in &owners {
+            let first = out.files.len();
             let number = owner.map(|worker| workload.seats().number(worker));
             match shape(workload) {
                 Shape::Files => out.files.push(FileSpec {
                     path: worker_path(target, number, &workload.files),
                     bytes,
                     owner,
+                    id: 0,
                 }),
                 Shape::Tree => {
                     let root =
@@ -77,10 +81,32 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
                     tree(&root, &own_files(workload, owner), owner, &mut out)?;
                 }
             }
+            let own = &mut out.files[first..];
+            let before = match owner {
+                Some(worker) => ids_before(workload, place, worker, own.len() as u64),
+                None => first as u64,
+            };
+            for (file, id) in own.iter_mut().zip(before..) {
+                file.id = u32::try_from(id).unwrap_or(u32::MAX);
+            }
         }
     }
     out.dirs.dedup();
     Ok(out)
+}
+
+/// How many files of all ranks come before the own ones of a worker in the target with this place:
+/// those of all workers in the targets before it, and of the workers before it in this one.
+fn ids_before(workload: &Workload, place: u64, worker: u32, own: u64) -> u64 {
+    let (files, seats) = (&workload.files, workload.seats());
+    let (all, before) = match (files.dirs, files.total_files) {
+        (Some(Directories::Own), Some(total)) => (total, seats.part(total, worker).start),
+        _ => (
+            u64::from(seats.all()) * own,
+            u64::from(seats.number(worker)) * own,
+        ),
+    };
+    place.saturating_mul(all).saturating_add(before)
 }
 
 /// The directory below a target that is the worker's with this number in the group.
@@ -154,6 +180,7 @@ fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Res
                 path: leaf.join(format!("file.{number:06}")),
                 bytes: files.size.map(|s| s.0),
                 owner,
+                id: 0,
             });
         }
     }
@@ -217,6 +244,7 @@ fn from_manifest(
             path,
             bytes: size.or(files.size.map(|s| s.0)),
             owner,
+            id: 0,
         });
     }
     out.dirs.sort();
@@ -353,7 +381,8 @@ mod tests {
             FileSpec {
                 path: "/d.worker1".into(),
                 bytes: None,
-                owner: Some(1)
+                owner: Some(1),
+                id: 1,
             }
         );
     }

@@ -47,6 +47,8 @@ use workload::Workload;
 pub(crate) struct ReadyFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// Its name in verified content.
+    pub(crate) id: u32,
     pub(crate) owner: Option<u32>,
     /// Bytes without data, as far as the file system tells; `None` where nothing is read, and of
     /// devices.
@@ -196,10 +198,10 @@ fn plans(
 ) -> Result<Vec<FilePlan>, RunError> {
     let place = resolved.effective.files.export_layout_manifest.as_deref();
     place.map_or(Ok(()), |place| manifest_file(place, resolved).check())?;
-    let plans: Vec<FilePlan> = (0..)
-        .zip(&resolved.layout.files)
-        .filter(|(_, spec)| is_asked(spec))
-        .map(|(index, spec)| plan(index, spec, resolved))
+    let files = resolved.layout.files.iter();
+    let plans: Vec<FilePlan> = files
+        .filter(|spec| is_asked(spec))
+        .map(|spec| plan(spec, resolved))
         .collect::<Result<_, _>>()?;
     space::check_space(&plans)?;
     Ok(plans)
@@ -208,8 +210,8 @@ fn plans(
 /// What will be done to one file.
 struct FilePlan {
     path: PathBuf,
-    /// Index in the layout.
-    index: u32,
+    /// Its name in verified content.
+    id: u32,
     owner: Option<u32>,
     approval: Approval,
     is_device: bool,
@@ -235,7 +237,7 @@ impl FilePlan {
     clippy::too_many_lines,
     reason = "to be divided when it is changed next"
 )]
-fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
+fn plan(spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
     let workload = &resolved.effective;
     let io = use_of(workload);
     let present = safety::open_present(&spec.path)?;
@@ -293,7 +295,7 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         &content,
     )?;
     if let Some(file) = present.as_ref().filter(|_| fill == FillPlan::Nothing) {
-        foreign::check(file, &spec.path, index, &content, workload)?;
+        foreign::check(file, &spec.path, spec.id, &content, workload)?;
     }
     let grows = !is_device && bytes > has;
     let will_be_written = io.writes
@@ -330,7 +332,7 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     );
     Ok(FilePlan {
         path: spec.path.clone(),
-        index,
+        id: spec.id,
         owner: spec.owner,
         approval,
         is_device,

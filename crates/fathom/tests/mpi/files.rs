@@ -184,6 +184,19 @@ fn ranks_know_whose_writes_a_file_holds_that_all_of_them_write() {
                 "{name} {more}: {told}"
             );
         }
+        // Files of workers are the same to whoever reads them, with as many workers.
+        let own = "--write-percent 100 --verify-when later --file-distribution per-worker";
+        let own = verified(own).replace("--duration 1s", "--duration 0s");
+        let (code, told) = launcher.ended_of("3", dir.path(), &own);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let more = "--file-distribution per-worker --threads 3";
+        let (code, told) = verified_by_one(dir.path(), more);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        assert!(
+            told.contains("Operations: 3072, Failures: 0"),
+            "{name}: {told}"
+        );
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
         // What an earlier run wrote there is found by ranks as it is by one process.
         let data = open(dir.path());
         let mut old = vec![0; 4096];

@@ -269,6 +269,11 @@ impl FileContent {
         })
     }
 
+    /// The file has blocks that nobody wrote.
+    pub(crate) fn has_grown(&mut self) {
+        self.pattern = None;
+    }
+
     /// A fill has ended.
     pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, whole: bool) {
         let generation = self.fill_generation(whole);

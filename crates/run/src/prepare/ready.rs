@@ -115,7 +115,7 @@ impl OpenedFile {
             unsealed = Some(Unsealed::mark(&file, path, mark)?);
             size_file(&file, path, bytes, workload)?;
         }
-        let is_as_long = || look().is_ok_and(|after| after.len() == facts.len());
+        let is_as_long = || look().is_ok_and(|after| after.len() <= facts.len());
         Ok(Self {
             lacks: lacking(plan.fill, &file, bytes),
             keeps_content: will_be_written && (plan.fill != FillPlan::Nothing || is_as_long()),
@@ -138,16 +138,13 @@ impl OpenedFile {
             return Ok(0);
         }
         let FilePlan {
-            path,
-            index,
-            content,
-            ..
+            path, id, content, ..
         } = &self.plan;
         let part = FillPart {
             is_whole: self.is_whole(),
             number: 0,
         };
-        let filler = content.filler(workload, *index, fresh_run, part)?;
+        let filler = content.filler(workload, *id, fresh_run, part)?;
         let written = fill_file(&self.file, path, &self.lacks, filler, tell)?;
         self.was_filled(workload, fresh_run);
         Ok(written)
@@ -183,22 +180,26 @@ impl OpenedFile {
     pub(super) fn ready(mut self, workload: &Workload) -> ReadyFile {
         let FilePlan {
             path,
+            id,
             owner,
             approval,
             is_device,
             bytes,
-            content,
+            mut content,
             ..
         } = self.plan;
-        self.unsealed
-            .iter_mut()
-            .filter(|_| self.keeps_content)
-            .for_each(|unsealed| unsealed.now_holds(&content));
+        if let Some(unsealed) = &mut self.unsealed {
+            if !self.keeps_content {
+                content.has_grown();
+            }
+            unsealed.now_holds(&content);
+        }
         let is_asked = use_of(workload).reads && !is_device;
         ReadyFile {
             hole_bytes: is_asked.then(|| fill::hole_bytes(&self.file, bytes)),
             path,
             bytes,
+            id,
             owner,
             content,
             approval,

@@ -171,6 +171,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_file_that_grew_does_not_hold_the_pattern_where_nobody_wrote() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("f");
+        let mut workload = Workload {
+            targets: vec![target.clone()],
+            ..Workload::default()
+        };
+        workload.access.read_percent = Some(Percent(0.0));
+        workload.verify.on = true;
+        for (bytes, completed, holds) in [
+            (1 << 16, true, true),
+            (1 << 16, false, true),
+            (1 << 17, false, false),
+            (1 << 17, true, true),
+        ] {
+            workload.files.size = Some(Bytes(bytes));
+            let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
+            let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
+            let passes = WritePasses::default();
+            seal(&mut prepared, &resolved.effective, completed, passes);
+            prepared.undo.keep();
+            drop(prepared);
+            let pattern = mark_of(&target).unwrap().pattern;
+            assert_eq!(pattern.is_some(), holds, "{bytes} {completed}");
+        }
+    }
+
     fn asked(target: &Path) -> crate::resolve::Resolved {
         let mut workload = Workload {
             targets: vec![target.into()],

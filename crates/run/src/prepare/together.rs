@@ -267,8 +267,8 @@ impl FillWork<'_> {
         let parts = part_of(&lacks, number, count);
         let to_do: u64 = parts.iter().map(|ranges| bytes_of(ranges)).sum();
         let mut done = 0;
-        let specs = (0_u32..).zip(&self.resolved.layout.files);
-        for (((index, spec), made), ranges) in specs.zip(files).zip(&parts) {
+        let specs = self.resolved.layout.files.iter();
+        for ((spec, made), ranges) in specs.zip(files).zip(&parts) {
             if ranges.is_empty() {
                 continue;
             }
@@ -278,7 +278,7 @@ impl FillWork<'_> {
                 is_whole: made.is_whole(),
                 number,
             };
-            let filler = content.filler(workload, index, self.fresh_run, part)?;
+            let filler = content.filler(workload, spec.id, self.fresh_run, part)?;
             let mut tell = |bytes| progress(done + bytes, to_do);
             done += fill_file(&file, &spec.path, ranges, filler, &mut tell)?;
         }

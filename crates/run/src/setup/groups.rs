@@ -10,11 +10,11 @@ use workload::{EngineTarget, Workload};
 
 pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
     let unit = workload.blocks.smallest().0;
-    let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
+    let group = |files: Vec<&ReadyFile>, bytes: &[u64]| {
         let space = Space::new(bytes, workload.files.offset.0, unit);
         let files = files
             .into_iter()
-            .map(|(id, ready)| group_file(workload, id, ready, prepared.fresh_run))
+            .map(|ready| group_file(workload, ready, prepared.fresh_run))
             .collect();
         Group {
             heat: workload
@@ -44,11 +44,9 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
         }
         return vec![only];
     }
-    let of = |owner: Option<u32>| -> Vec<(u32, &ReadyFile)> {
-        (0..)
-            .zip(&prepared.files)
-            .filter(|(_, file)| file.owner == owner)
-            .collect()
+    let of = |owner: Option<u32>| -> Vec<&ReadyFile> {
+        let files = prepared.files.iter();
+        files.filter(|file| file.owner == owner).collect()
     };
     let owners: Vec<Option<u32>> = if owned(prepared) {
         (0..workload.threads).map(Some).collect()
@@ -59,7 +57,7 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
         .into_iter()
         .map(|owner| {
             let files = of(owner);
-            let bytes: Vec<u64> = files.iter().map(|(_, file)| file.bytes).collect();
+            let bytes: Vec<u64> = files.iter().map(|file| file.bytes).collect();
             group(files, &bytes)
         })
         .collect()
@@ -71,12 +69,12 @@ pub(super) fn owned(prepared: &Prepared) -> bool {
     first.is_some_and(|file| file.owner.is_some())
 }
 
-fn group_file(workload: &Workload, id: u32, ready: &ReadyFile, fresh_run: u64) -> GroupFile {
+fn group_file(workload: &Workload, ready: &ReadyFile, fresh_run: u64) -> GroupFile {
     GroupFile {
         path: ready.path.clone(),
         bytes: ready.bytes,
         referent: Some(ready.referent),
-        verified: verified_file(workload, id, &ready.content, fresh_run),
+        verified: verified_file(workload, ready.id, &ready.content, fresh_run),
     }
 }
 
