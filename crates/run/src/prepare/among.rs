@@ -118,7 +118,8 @@ impl<'a> Among<'a> {
 
     /// Whether other ranks use the same files.
     pub(crate) fn share_files(&self) -> bool {
-        self.start.is_some_and(CommonStart::has_one_target)
+        let share = |start: &CommonStart| start.has_one_target() && start.group.size > 1;
+        self.start.is_some_and(share)
     }
 }
 
