@@ -18,11 +18,12 @@ fn uploads(server: &Server) -> Vec<String> {
 
 #[test]
 fn an_interrupted_load_leaves_no_open_upload() {
-    // `timeout` sends a signal to the process and another to its group.
+    // `timeout` sends a signal to the process and another to its group; of two that wait the kernel
+    // gives the lower number first.
     for (signals, expected) in [
-        ("kill -INT", 130),
-        ("kill -TERM $0; kill -INT", 143),
-        ("kill -HUP", 129),
+        ("kill -INT", [130, 130]),
+        ("kill -TERM $0; kill -INT", [143, 130]),
+        ("kill -HUP", [129, 129]),
     ] {
         // Parts are slow, so that uploads are open for seconds.
         let server = Server::start(&["--memory", "--misbehave", "put.latency=300ms"]);
@@ -58,7 +59,7 @@ fn an_interrupted_load_leaves_no_open_upload() {
             .unwrap();
         assert!(sent.success());
         let output = running.wait_with_output().unwrap();
-        assert_eq!(code(&output), expected, "{}", text(&output));
+        assert!(expected.contains(&code(&output)), "{}", text(&output));
         let [record] = records(&file).try_into().unwrap();
         let load = record.load.unwrap();
         assert_eq!(
