@@ -36,37 +36,90 @@ impl FrontWord {
         format!("{BEGUN}{host}.{}", self.proof(host))
     }
 
-    /// The hosts in such a line, which may hold the words of several ranks.
-    pub(crate) fn begun_in(&self, line: &str) -> Option<Vec<String>> {
-        let (_, said) = line.split_once(BEGUN)?;
-        let said = said.split(END).next().unwrap_or_default();
-        let hosts = said.split(BEGUN).map(|said| {
-            let (host, proof) = said.trim().rsplit_once('.')?;
-            (proof == self.proof(host)).then(|| host.to_owned())
-        });
-        hosts.collect()
-    }
-
     /// What only they can say to whom the word was told; the line that was shown or repeated is not
     /// enough.
     fn proof(&self, of: impl std::fmt::Display) -> String {
         record::hash_of(format!("{} {of}", self.0).as_bytes())
     }
 
-    /// The code in such a line, which a launcher may have put words before; the worst where it has
-    /// put the lines of several ranks on one.
-    pub(crate) fn end_in(&self, line: &str) -> Option<i32> {
-        let (_, said) = line.split_once(END)?;
-        let codes = said.split(END).map(|said| {
-            let (code, proof) = said.trim().split_once('.')?;
-            let code = code.parse().ok()?;
-            (proof == self.proof(code)).then_some(code)
-        });
-        let codes: Option<Vec<i32>> = codes.collect();
-        let worst = codes?.into_iter().max()?;
-        (0..=255).contains(&worst).then_some(worst)
+    /// What a line says: launchers may put words before it and the lines of several ranks on one, and
+    /// what people are told beside words for this process stays theirs.
+    pub(crate) fn hear(&self, line: &str) -> FrontNews {
+        let mut news = FrontNews::default();
+        let mut is_whole = true;
+        let mut left = line;
+        while let Some(at) = [BEGUN, END].iter().filter_map(|mark| left.find(mark)).min() {
+            let (before, said) = left.split_at(at);
+            news.rest.push_str(before);
+            let (mark, is_end) = match said.starts_with(END) {
+                true => (END, true),
+                false => (BEGUN, false),
+            };
+            left = &said[mark.len()..];
+            match self.proven(left) {
+                Some((of, after)) => {
+                    left = after;
+                    match is_end {
+                        true => news.ended(of),
+                        false => news.begun.push(of.to_owned()),
+                    }
+                }
+                None => {
+                    is_whole &= !is_end;
+                    news.rest.push_str(mark);
+                }
+            }
+        }
+        news.rest.push_str(left);
+        // The worse code may be the one that is broken.
+        news.code = news.code.filter(|_| is_whole);
+        news
+    }
+
+    /// What these words begin with that is followed by its proof, and what comes after.
+    fn proven<'a>(&self, words: &'a str) -> Option<(&'a str, &'a str)> {
+        let ends = words.match_indices('.').map(|(at, _)| at);
+        let mut ends = ends.take_while(|at| *at <= MOST_OF_A_NAME);
+        ends.find_map(|at| {
+            let of = &words[..at];
+            let after = words[at + 1..].strip_prefix(&self.proof(of))?;
+            Some((of, after))
+        })
     }
 }
+
+/// What a line of ranks said to this process, and what else it said.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FrontNews {
+    /// The hosts of ranks that have begun.
+    pub(crate) begun: Vec<String>,
+    /// How all ended, the worst of it.
+    pub(crate) code: Option<i32>,
+    /// What is for people.
+    pub(crate) rest: String,
+}
+
+impl FrontNews {
+    fn ended(&mut self, code: &str) {
+        let code = code
+            .parse()
+            .ok()
+            .filter(|code| (0..=255).contains::<i32>(code));
+        self.code = self.code.max(code);
+    }
+
+    /// What is for people, where it is more than the name that a launcher puts before a rank's words.
+    pub(crate) fn for_people(&self) -> Option<&str> {
+        let is_news = self.code.is_some() || !self.begun.is_empty();
+        let text = self.rest.trim();
+        let is_name = !text.contains(' ') && text.ends_with([':', ']', '>']);
+        let is_nothing = is_news && (text.is_empty() || is_name);
+        (!is_nothing).then_some(self.rest.as_str())
+    }
+}
+
+/// The longest name of a host, with room.
+const MOST_OF_A_NAME: usize = 256;
 
 /// Exit codes of this process go through a launcher to a process of ours, which hears that this one
 /// has begun.
@@ -216,12 +269,13 @@ mod tests {
         let word = FrontWord("a word".into());
         for code in [0, 5, 130] {
             assert_eq!(
-                word.end_in(&format!("[1,0]<stderr>: {}\n", word.end_line(code))),
+                word.hear(&format!("[1,0]<stderr>: {}\n", word.end_line(code)))
+                    .code,
                 Some(code)
             );
         }
         let joined = [word.end_line(5), word.end_line(0)].concat();
-        assert_eq!(word.end_in(&joined), Some(5));
+        assert_eq!(word.hear(&joined).code, Some(5));
         let (of_another, of_failure) = (FrontWord("b".into()).end_line(0), word.end_line(5));
         let turned = of_failure.replace("=5", "=0");
         let half = [word.end_line(0).as_str(), "fathom-ranks-ended=0"].concat();
@@ -237,8 +291,40 @@ mod tests {
             &turned,
             &half,
         ] {
-            assert_eq!(word.end_in(line), None, "{line}");
+            assert_eq!(word.hear(line).code, None, "{line}");
+            if *line != half {
+                assert_eq!(word.hear(line).for_people(), Some(line), "people see it");
+            }
         }
+    }
+
+    #[test]
+    fn words_for_people_are_told_where_a_rank_s_own_words_came_between() {
+        let word = FrontWord("a word".into());
+        let begun = word.begun_line("a.b.c");
+        let end = word.end_line(2);
+        let is_told = |line: &str| {
+            let news = word.hear(line);
+            (
+                news.begun.len(),
+                news.code,
+                news.for_people().map(str::to_owned),
+            )
+        };
+        let told = |text: &str| Some(text.to_owned());
+        assert_eq!(is_told(&format!("{begun}\n")), (1, None, None));
+        assert_eq!(
+            is_told(&format!("[1,0]<stderr>: {end}\n")),
+            (0, Some(2), None)
+        );
+        assert_eq!(is_told("\n"), (0, None, told("\n")));
+        assert_eq!(
+            is_told(&format!(
+                "error: one of 1{begun}error: one of 2{end}{begun}\n"
+            )),
+            (2, Some(2), told("error: one of 1error: one of 2\n"))
+        );
+        assert_eq!(word.hear(&begun).begun, ["a.b.c"]);
     }
 
     #[test]

@@ -107,12 +107,15 @@ pub(crate) fn tell_form(form: &str) -> Result<()> {
     }
 }
 
-/// Says something beside the result, which alone is on standard output.
+/// Says something beside the result, which alone is on standard output. A line is written at once:
+/// others may say something in the same place, as ranks do.
 pub(crate) fn say(text: &str) {
     let mut err = std::io::stderr();
-    let text = fit(text, &err);
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    let _nobody_reads_a_closed_terminal = write!(err, "{text}{end}");
+    let mut text = fit(text, &err);
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let _nobody_reads_a_closed_terminal = err.write_all(text.as_bytes());
 }
 
 /// Says the annotations of a job's log, as they are: its runner reads them.

@@ -36,8 +36,8 @@ pub use lock::kernels_use;
 pub(crate) use lock::{Announced, announce};
 pub use output::{OutputFile, OutputForm, check_apart};
 pub use owner::{
-    Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,
-    write_mark,
+    HeldRange, Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark,
+    seal_mark, write_mark,
 };
 pub use referent::Referent;
 pub use refusal::Refusal;

@@ -111,13 +111,12 @@ fn passed_on(
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line);
-            let (begun, code) = (word.begun_in(&text), word.end_in(&text));
-            if begun.is_none() && code.is_none() {
-                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(&line);
+            let news = word.hear(&String::from_utf8_lossy(&line));
+            if let Some(text) = news.for_people() {
+                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(text.as_bytes());
             }
-            muster.add(begun.unwrap_or_default());
-            said.fetch_max(code.unwrap_or(exit::NOTHING_SAID), Relaxed);
+            said.fetch_max(news.code.unwrap_or(exit::NOTHING_SAID), Relaxed);
+            muster.add(news.begun);
             line.clear();
         }
     });

@@ -41,9 +41,10 @@ pub(super) fn fill_plan(
     if present.is_device || !needs_data {
         return Ok(FillPlan::Nothing);
     }
-    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !content.holds(workload)
-    {
-        if !io.writes && !content.certainly_lacks(workload) {
+    let looks_at = bytes.min(present.bytes);
+    let holds = || content.holds(workload, looks_at);
+    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !holds() {
+        if !io.writes && !content.certainly_lacks(workload, looks_at) {
             return Ok(FillPlan::Nothing);
         }
         let lacks = format!(

@@ -6,7 +6,7 @@ use crate::content::Lineage;
 use crate::data::{DataSpec, Fill, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
-use crate::safety::{Mark, Stale, read_mark};
+use crate::safety::{HeldRange, Mark, Stale, read_mark};
 use crate::steps::WritePasses;
 use crate::verify::{BlockAddress, NUMBERS, Pattern, Verifier};
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,9 @@ use workload::{DataPattern, VerifyPattern, Workload};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileContent {
     pub(crate) mark: Option<Mark>,
-    /// What every block held when Fathom last ended a run on it; `None`: mixed or unknown.
+    /// What every block of `held` held when Fathom last ended a run on it; `None`: mixed or unknown.
     pattern: Option<String>,
+    held: HeldRange,
     state: State,
     pub(crate) lineage: Option<KnownLineage>,
 }
@@ -53,6 +54,22 @@ pub(crate) struct FillPart {
     pub(crate) is_whole: bool,
     /// Of the parts that several ranks fill: data that means nothing differs.
     pub(crate) number: u32,
+}
+
+/// What a run wrote to a file.
+pub(crate) struct WrittenFile {
+    /// Whether each write of a block had a generation of its own.
+    pub(crate) numbers: bool,
+    /// Where every block was written, by each of the passes that have ended; `None`: it is not known
+    /// which were.
+    pub(crate) all_of: Option<HeldRange>,
+    pub(crate) passes: WritePasses,
+}
+
+/// The blocks that a workload uses in so many bytes of a file.
+pub(crate) fn used_blocks(workload: &Workload, bytes: u64, file_bytes: u64) -> HeldRange {
+    let (offset, block) = (workload.files.offset.0, workload.blocks.smallest().0);
+    HeldRange::of_blocks(offset, block, bytes, file_bytes)
 }
 
 /// What a verified file is marked with: the pattern, and the seed where the content depends on it.
@@ -118,6 +135,7 @@ impl FileContent {
         };
         let sealed = state != State::Unfinished;
         let pattern = mark.pattern.clone().filter(|_| sealed);
+        let held = mark.held.in_file(facts.len());
         let run_id = mark
             .run
             .as_deref()
@@ -130,6 +148,7 @@ impl FileContent {
         Ok(Self {
             mark: Some(mark),
             pattern,
+            held,
             state,
             lineage,
         })
@@ -143,22 +162,28 @@ impl FileContent {
         }
     }
 
-    /// Whether every block holds what this workload verifies.
-    pub(crate) fn holds(&self, workload: &Workload) -> bool {
+    /// Whether every block that this workload uses in so many bytes of the file holds what it
+    /// verifies.
+    pub(crate) fn holds(&self, workload: &Workload, bytes: u64) -> bool {
+        let used = used_blocks(workload, bytes, u64::MAX);
+        self.is_of(workload) && self.held.has(used)
+    }
+
+    fn is_of(&self, workload: &Workload) -> bool {
         self.pattern.as_deref() == Some(pattern_label(workload).as_str())
     }
 
-    /// How long the file was when its last run ended, if every block held what this workload
+    /// How long the file was when its last run ended, as far as blocks held what this workload
     /// verifies.
     pub(super) fn bytes_held(&self, workload: &Workload) -> Option<u64> {
-        let mark = self.mark.as_ref().filter(|_| self.holds(workload));
-        mark.map(|mark| mark.size_bytes)
+        let mark = self.mark.as_ref().filter(|_| self.is_of(workload))?;
+        mark.held.until(mark.size_bytes).to
     }
 
-    /// Whether it is certain that some block does not hold what this workload verifies, so that a
-    /// failed check would mean nothing.
-    pub(crate) fn certainly_lacks(&self, workload: &Workload) -> bool {
-        matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload)
+    /// Whether it is certain that some block that this workload uses does not hold what it verifies,
+    /// so that a failed check would mean nothing.
+    pub(crate) fn certainly_lacks(&self, workload: &Workload, bytes: u64) -> bool {
+        matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload, bytes)
     }
 
     /// Whether nothing says that Fathom ever wrote here.
@@ -184,7 +209,14 @@ impl FileContent {
     pub(crate) fn describe(&self) -> String {
         self.pattern.as_ref().map_or_else(
             || "unknown or mixed content".into(),
-            |pattern| format!("it holds {pattern}"),
+            |pattern| match (self.held.from, self.held.to) {
+                (0, None) => format!("it holds {pattern}"),
+                (from, None) => format!("it holds {pattern} from --offset {from} on"),
+                (0, Some(to)) => format!("it holds {pattern} in its first {to} bytes"),
+                (from, Some(to)) => {
+                    format!("it holds {pattern} from --offset {from} to --file-size {to}")
+                }
+            },
         )
     }
 
@@ -269,9 +301,9 @@ impl FileContent {
         })
     }
 
-    /// The file has blocks that nobody wrote.
-    pub(crate) fn has_grown(&mut self) {
-        self.pattern = None;
+    /// The file has blocks that nobody wrote, behind so many bytes.
+    pub(crate) fn has_grown(&mut self, from: u64) {
+        self.held = self.held.until(from);
     }
 
     /// A fill has ended.
@@ -280,60 +312,61 @@ impl FileContent {
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
         } else if whole {
-            self.pattern = Some(pattern_label(workload));
+            (self.pattern, self.held) = (Some(pattern_label(workload)), HeldRange::default());
             self.lineage = Some(KnownLineage {
                 run_id: self.lineage_for(fresh_run).writing_run,
                 oldest: generation,
                 newest: generation,
             });
-        } else if !self.holds(workload) {
+        } else if !self.is_of(workload) {
             self.pattern = None;
         }
     }
 
-    /// A run with writes has ended; `numbers`: each write of a block had a generation of its own;
-    /// `completed`: every block was written, by each of the passes that have ended.
-    pub(crate) fn wrote(
-        &mut self,
-        workload: &Workload,
-        fresh_run: u64,
-        numbers: bool,
-        completed: bool,
-        passes: WritePasses,
-    ) {
+    /// A run with writes has ended.
+    pub(crate) fn wrote(&mut self, workload: &Workload, fresh_run: u64, written: &WrittenFile) {
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
             return;
         }
         let lineage = self.lineage_for(fresh_run);
-        let run_id = lineage.writing_run;
         let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
-        let newest = if numbers {
+        let newest = if written.numbers {
             lineage.writing + u64::from(NUMBERS) - 1
         } else {
-            generation(passes.begun)
+            generation(written.passes.begun)
         };
-        if completed {
-            self.pattern = Some(pattern_label(workload));
-            self.lineage = Some(KnownLineage {
-                run_id,
-                oldest: generation(passes.ended),
-                newest,
-            });
-        } else if self.holds(workload) {
-            self.lineage = Some(KnownLineage {
-                run_id,
-                oldest: lineage.oldest,
-                newest,
-            });
-        } else {
-            (self.pattern, self.lineage) = (None, None);
-        }
+        let is_of = self.is_of(workload) && self.lineage.is_some();
+        let (held, oldest) = match written.all_of {
+            Some(new) => {
+                let joined = self.held.with(new).filter(|_| is_of);
+                // What was held before, and not written now, is as old as it was.
+                match joined.filter(|joined| *joined != new) {
+                    Some(joined) => (joined, lineage.oldest),
+                    None => (new, generation(written.passes.ended)),
+                }
+            }
+            None if is_of => (self.held, lineage.oldest),
+            None => {
+                (self.pattern, self.lineage) = (None, None);
+                return;
+            }
+        };
+        (self.pattern, self.held) = (Some(pattern_label(workload)), held);
+        self.lineage = Some(KnownLineage {
+            run_id: lineage.writing_run,
+            oldest,
+            newest,
+        });
     }
 
     /// Writes what is known into a mark.
     pub(crate) fn stamp(&self, mut mark: Mark) -> Mark {
         mark.pattern.clone_from(&self.pattern);
+        mark.held = self
+            .pattern
+            .as_ref()
+            .map_or_else(HeldRange::default, |_| self.held);
         mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
         (mark.generation, mark.oldest) = self
             .lineage

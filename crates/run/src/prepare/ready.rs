@@ -80,8 +80,8 @@ pub(super) struct OpenedFile {
     referent: Referent,
     announced: Option<Announced>,
     unsealed: Option<Unsealed>,
-    /// Whether its content is known when it is ready.
-    keeps_content: bool,
+    /// Its length before, where it was made longer and what it has more is not filled.
+    grew_from: Option<u64>,
 }
 
 impl OpenedFile {
@@ -115,10 +115,11 @@ impl OpenedFile {
             unsealed = Some(Unsealed::mark(&file, path, mark)?);
             size_file(&file, path, bytes, workload)?;
         }
-        let is_as_long = || look().is_ok_and(|after| after.len() <= facts.len());
+        let is_filled = plan.fill != FillPlan::Nothing;
+        let is_longer_than = |before: u64| look().is_ok_and(|after| after.len() > before);
         Ok(Self {
             lacks: lacking(plan.fill, &file, bytes),
-            keeps_content: will_be_written && (plan.fill != FillPlan::Nothing || is_as_long()),
+            grew_from: Some(facts.len()).filter(|from| !is_filled && is_longer_than(*from)),
             referent: Referent::of(&facts),
             plan,
             file,
@@ -189,8 +190,8 @@ impl OpenedFile {
             ..
         } = self.plan;
         if let Some(unsealed) = &mut self.unsealed {
-            if !self.keeps_content {
-                content.has_grown();
+            if let Some(from) = self.grew_from {
+                content.has_grown(from);
             }
             unsealed.now_holds(&content);
         }

@@ -1,6 +1,7 @@
 //! The end of a run on its files: marks that say what they hold, and which files have gone
 //! meanwhile.
 
+use super::lineage::{WrittenFile, used_blocks};
 use super::{FileContent, Prepared, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
@@ -96,9 +97,14 @@ pub(crate) fn seal(
             ));
         }
         if io.writes {
-            ready
-                .content
-                .wrote(workload, prepared.fresh_run, numbers, completed, passes);
+            let file_bytes = ready.file.metadata().map_or(u64::MAX, |facts| facts.len());
+            let all_of = completed.then(|| used_blocks(workload, ready.bytes, file_bytes));
+            let written = WrittenFile {
+                numbers,
+                all_of,
+                passes,
+            };
+            ready.content.wrote(workload, prepared.fresh_run, &written);
         }
         if let Some(mut unsealed) = ready.unsealed.take() {
             unsealed.now_holds(&ready.content);
@@ -124,6 +130,7 @@ mod tests {
     use super::*;
     use crate::prepare::prepare;
     use crate::resolve::resolve;
+    use crate::safety::HeldRange;
     use host::Machine;
     use std::io::Write;
     use units::{Bytes, Percent};
@@ -172,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grew_does_not_hold_the_pattern_where_nobody_wrote() {
+    fn what_nobody_wrote_does_not_hold_the_pattern() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("f");
         let mut workload = Workload {
@@ -181,21 +188,39 @@ mod tests {
         };
         workload.access.read_percent = Some(Percent(0.0));
         workload.verify.on = true;
-        for (bytes, completed, holds) in [
-            (1 << 16, true, true),
-            (1 << 16, false, true),
-            (1 << 17, false, false),
-            (1 << 17, true, true),
+        let all = HeldRange::default();
+        let until = |to| HeldRange::default().until(to);
+        // The file's bytes, those from where all were written or some; what is held then, and whether
+        // all of that was written now.
+        let k = 1 << 10;
+        let from = |from| HeldRange { from, to: None };
+        workload.stop.complete = true;
+        let mut oldest = 0;
+        for (bytes, offset, completed, held, is_new) in [
+            (64 * k, 4 * k, true, from(4 * k), true),
+            (64 * k, 0, true, all, true),
+            (64 * k, 8 * k, true, all, false),
+            (64 * k, 0, false, all, false),
+            (128 * k, 0, false, until(64 * k), false),
+            (128 * k, 64 * k, true, all, false),
+            (32 * k, 0, true, all, false),
+            (256 * k, 132 * k, true, from(132 * k), true),
+            (256 * k, 0, true, all, true),
+            (512 * k + 100, 0, true, until(512 * k), true),
         ] {
             workload.files.size = Some(Bytes(bytes));
+            workload.files.offset = Bytes(offset);
             let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
             let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-            let passes = WritePasses::default();
+            let passes = WritePasses { begun: 1, ended: 1 };
             seal(&mut prepared, &resolved.effective, completed, passes);
             prepared.undo.keep();
             drop(prepared);
-            let pattern = mark_of(&target).unwrap().pattern;
-            assert_eq!(pattern.is_some(), holds, "{bytes} {completed}");
+            let mark = mark_of(&target).unwrap();
+            assert!(mark.pattern.is_some());
+            let found = (mark.held, mark.oldest > oldest);
+            assert_eq!(found, (held, is_new), "{bytes} {offset} {completed}");
+            oldest = mark.oldest;
         }
     }
 

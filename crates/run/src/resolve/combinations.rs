@@ -253,12 +253,17 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
         }
     }
     let unit = HEADER_UNIT as u64;
-    if asked.verify.on
-        && asked.verify.pattern == VerifyPattern::Header
-        && asked.blocks.0.iter().any(|(size, _)| size.0 % unit != 0)
-    {
+    let is_odd = |bytes: u64| bytes % unit != 0;
+    let has_headers = asked.verify.on && asked.verify.pattern == VerifyPattern::Header;
+    if has_headers && asked.blocks.0.iter().any(|(size, _)| is_odd(size.0)) {
         return conflict(format!(
             "--verify-pattern header needs blocks that are multiples of {unit} bytes"
+        ));
+    }
+    // Blocks that lie otherwise would break those of another run in two.
+    if has_headers && is_odd(asked.files.offset.0) {
+        return conflict(format!(
+            "--verify-pattern header needs an --offset that is a multiple of {unit} bytes"
         ));
     }
     Ok(())

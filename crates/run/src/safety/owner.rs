@@ -11,8 +11,10 @@
 //! change of the inode, and [`Mark::still_describes`] compares them. A mark without a seal
 //! says that a run is writing, or was killed while it wrote.
 
+mod held;
 mod stamp;
 
+pub use held::HeldRange;
 pub use stamp::Stamp;
 
 use std::ffi::OsString;
@@ -49,6 +51,9 @@ pub struct Mark {
     /// The data pattern, as it is spelt on the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// Where every block holds it.
+    #[serde(default, skip_serializing_if = "HeldRange::is_all")]
+    pub held: HeldRange,
     /// The run that wrote last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -79,6 +84,7 @@ impl Mark {
             made_by: made_by.into(),
             size_bytes,
             pattern: None,
+            held: HeldRange::default(),
             run: None,
             generation: 0,
             oldest: 0,
