@@ -299,6 +299,9 @@ fn check_shared(workload: &Workload) -> Result<()> {
 fn reach(workload: &Workload) -> TargetReach {
     let machine = Machine::at(Path::new("/"));
     let target = workload.targets.first();
+    if target.is_some_and(|target| run::is_server(target)) {
+        return TargetReach::Unknown;
+    }
     let place = target.and_then(|target| target.ancestors().find(|path| path.exists()));
     let place = place.unwrap_or(Path::new("."));
     let environment = machine.environment(Some(place), FathomVersion::default());

@@ -468,6 +468,64 @@ fn a_verified_file_that_lost_its_end_is_refused_and_not_filled_again() {
     run("emptied", &["--run-until-complete"]).expect(0);
 }
 
+/// What a run has not written of a file no other run calls damage, and what it knew stays known.
+#[test]
+fn verified_files_are_made_longer_and_written_in_part_and_what_they_hold_stays_known() {
+    const WRITE: [&str; 4] = ["--write-percent", "100", "--duration", "0s"];
+    let run = |ground: &Ground, more: &[&str]| {
+        let words = ["run", "f", "--verify"];
+        ground.fathom(&[&words[..], more].concat())
+    };
+    for pattern in ["header", "random", "sequential"] {
+        let ground = Ground::new();
+        let known = |size: &str, blocks: u64| {
+            let words = ["--verify-pattern", pattern, "--duration", "0s"];
+            let ended = run(&ground, &[&words[..], &["--file-size", size]].concat());
+            ended.expect(0);
+            let all_of_it = format!("Operations: {blocks}, Failures: 0");
+            assert!(ended.stdout.contains(&all_of_it), "{pattern} {size}");
+        };
+        let work = |more: &[&str]| {
+            run(&ground, &[&["--verify-pattern", pattern], more].concat()).expect(0);
+        };
+        // No length is a multiple of what the file system keeps in one piece.
+        let mixed = ["--write-percent", "50", "--random", "--total-bytes", "1M"];
+        work(&[&mixed[..], &["--file-size", "1000000"]].concat());
+        known("1000000", 244);
+        work(&[&mixed[..], &["--file-size", "2000300"]].concat());
+        known("2000300", 488);
+        known("3000001", 732);
+        // Some of a longer file, from an offset on, to before its end, and filled anew.
+        work(&[&WRITE[..], &["--file-size", "2M", "--offset", "64K"]].concat());
+        work(&[&WRITE[..], &["--file-size", "1M"]].concat());
+        work(&["--refill", "--file-size", "512K", "--duration", "0s"]);
+        known("3000001", 732);
+        let grown = [
+            "--file-size",
+            "4M",
+            "--write-percent",
+            "100",
+            "--verify-when",
+            "later",
+        ];
+        work(&[&grown[..], &["--total-bytes", "64K"]].concat());
+        let refused = ["run", "f", "--verify", "--verify-pattern", pattern];
+        let refused = [&refused[..], &["--file-size", "4M", "--duration", "0s"]].concat();
+        let refused = ground.refused(&refused);
+        assert!(refused.contains("in its first 3000001 bytes"), "{refused}");
+        known("3000001", 732);
+    }
+    // What nobody verified before is known where it was written since.
+    let ground = Ground::new();
+    ground
+        .fathom(&[&["run", "f", "--file-size", "1M"], &WRITE[..]].concat())
+        .expect(0);
+    run(&ground, &[&WRITE[..], &["--offset", "256K"]].concat()).expect(0);
+    let whole = ground.refused(&["run", "f", "--verify", "--duration", "0s"]);
+    assert!(whole.contains("from --offset 262144 on"), "{whole}");
+    run(&ground, &["--duration", "0s", "--offset", "256K"]).expect(0);
+}
+
 #[test]
 fn rewrites_of_a_mixed_run_and_of_random_writes_leave_other_bytes() {
     let ground = Ground::new();

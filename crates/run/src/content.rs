@@ -268,24 +268,27 @@ impl<'a> Content<'a> {
 
 impl Verified<'_> {
     /// Fills a write. Where rewrites are numbered, each block of the space has a number and a
-    /// header of its own, whatever the length of the write.
+    /// header of its own, whatever the length of the write; and where others write the same blocks,
+    /// so that all writes of a block are the same.
     fn fill(&self, buffer: &mut [u8], space: &Space, unit_bytes: u32, drawn: &Drawn) {
         let file = &self.files[drawn.file as usize];
         let at = |offset| BlockAddress {
             file: file.id,
             offset,
         };
-        let OwnWrites::Numbered(rewrites) = self.own else {
-            let generation = file.lineage.after(self.passes).writing;
-            file.verifier.fill(buffer, at(drawn.offset), generation);
-            return;
+        let part_bytes = match self.own {
+            OwnWrites::Numbered(_) | OwnWrites::AmongOthers => unit_bytes as usize,
+            OwnWrites::Unknown | OwnWrites::ByPass(_) => buffer.len().max(1),
         };
+        let parts = buffer.chunks_mut(part_bytes);
         let mut offset = drawn.offset;
-        for (part, block) in buffer
-            .chunks_mut(unit_bytes as usize)
-            .zip(blocks_of(space, drawn))
-        {
-            let generation = file.lineage.numbered(rewrites.begin(block));
+        for (part, block) in parts.zip(blocks_of(space, drawn)) {
+            let generation = match self.own {
+                OwnWrites::Numbered(rewrites) => file.lineage.numbered(rewrites.begin(block)),
+                OwnWrites::AmongOthers | OwnWrites::Unknown | OwnWrites::ByPass(_) => {
+                    file.lineage.after(self.passes).writing
+                }
+            };
             file.verifier.fill(part, at(offset), generation);
             offset += part.len() as u64;
         }

@@ -146,14 +146,24 @@ fn conduct_own(
     let record = context.record("run", &phase.name, file.map(|file| file.path.as_path()));
     let asked = &phase.workload;
     let mut snapshots = Snapshots::of(context, &record, asked, &resolved, &prepared, &shared);
-    let (measured, reports, start) = run.measure(&mut part, &mut snapshots)?;
+    let measured = run.measure(&mut part, &mut snapshots);
+    if let Err(error) = &measured
+        && prepared.is_used_by_ranks
+    {
+        // Before new files are removed and the marks of others sealed.
+        if among.end_without(error) {
+            leave_unsealed(&mut prepared);
+        }
+    }
+    let (measured, reports, start) = measured?;
     prepared.undo.keep();
     let own = WrittenEnd::of(&shared, &reports);
     // Whoever still writes writes to files that others made.
     let end = match among.confer(own, WrittenEnd::of_all) {
         Ok(of_all) if prepared.is_used_by_ranks => of_all,
         Ok(_) => own,
-        Err(_) => WrittenEnd::default(),
+        Err(_) if prepared.is_used_by_ranks => WrittenEnd::default(),
+        Err(_) => own,
     };
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
     // says that the run did not end.

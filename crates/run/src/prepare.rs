@@ -6,6 +6,7 @@ mod cache;
 mod fill;
 mod fill_plan;
 mod foreign;
+mod known;
 mod lineage;
 mod manifest_file;
 mod names;
@@ -79,7 +80,7 @@ pub(crate) struct Prepared {
     /// Whose writes those of this run are where no mark says which they go on with. Another in every
     /// run, also of one seed, so that no write is the bytes that an earlier run left there.
     pub(crate) fresh_run: u64,
-    /// Whether other ranks use the same files.
+    /// Whether other ranks use the same files, or the same server.
     pub(crate) is_used_by_ranks: bool,
 }
 
@@ -151,8 +152,10 @@ pub(crate) fn prepare_among(
     among::check_unused(resolved, finds_made)?;
     among.meet()?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
-    out.is_used_by_ranks = resolved.layout.files.iter().any(is_for_all);
-    if !out.is_used_by_ranks {
+    let use_the_same = resolved.layout.files.iter().any(is_for_all);
+    out.is_used_by_ranks =
+        use_the_same || resolved.kind == TargetKind::Nbd && among.share_servers();
+    if !use_the_same {
         out.make(own, workload, clock_ns, progress)?;
         among.meet()?;
     } else if among.finds_made() {

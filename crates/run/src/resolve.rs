@@ -197,10 +197,15 @@ fn target_kind(asked: &Workload) -> Result<TargetKind, RunError> {
     Ok(kinds[0])
 }
 
+/// Whether a target is named by a URL and is on no file system.
+#[must_use]
+pub fn is_server(target: &Path) -> bool {
+    let text = target.as_os_str().to_string_lossy();
+    text.starts_with("nbd") && text.contains(':')
+}
+
 fn kind_of(target: &Path, asked: &Workload) -> Result<TargetKind, RunError> {
-    if target.as_os_str().to_string_lossy().starts_with("nbd")
-        && target.as_os_str().to_string_lossy().contains(':')
-    {
+    if is_server(target) {
         return Ok(TargetKind::Nbd);
     }
     let tree = shape(asked) == Shape::Tree;

@@ -148,7 +148,8 @@ impl Hello<'_> {
         let phases = GroupWork::phases_of(self.works);
         let on_files = phases.filter(|phase| phase.workload.engine.target() == EngineTarget::Files);
         let (mut places, mut has_device) = (BTreeSet::new(), false);
-        for target in on_files.flat_map(|phase| &phase.workload.targets) {
+        let targets = on_files.flat_map(|phase| &phase.workload.targets);
+        for target in targets.filter(|target| !run::is_server(target)) {
             let facts = std::fs::metadata(target);
             if facts.is_ok_and(|facts| facts.file_type().is_block_device()) {
                 has_device = true;

@@ -239,10 +239,13 @@ impl ShiftChange {
 /// What ranks cannot do together to files that all of them use; it is said as any other fault.
 fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     let start = context.common_start.as_ref();
-    let is_shared = start.is_some_and(|start| start.has_one_target() && start.group.size > 1);
+    let has_others = start.is_some_and(|start| start.group.size > 1);
+    let is_one = start.is_some_and(CommonStart::has_one_target);
     for workload in phases.iter().map(|phase| &phase.workload) {
         let has_own =
             workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
+        let is_server = |target: &PathBuf| run::is_server(target);
+        let is_shared = has_others && (is_one || workload.targets.iter().any(is_server));
         // A pass of reads would come to blocks that another rank has not written yet.
         let reads_others = workload.reads_back() && !workload.parts_blocks();
         if !is_shared || has_own || workload.read_percent()? >= 100.0 || !reads_others {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[test]
 fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ended() {
@@ -30,7 +30,11 @@ fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ende
 
 /// What one process finds in the whole file.
 fn verified_by_one(dir: &Path, more: &str) -> (Option<i32>, String) {
-    let words = format!("run x --verify --duration 0s --no-live {more}");
+    by_one(dir, &format!("run x --verify --duration 0s {more}"))
+}
+
+fn by_one(dir: &Path, words: &str) -> (Option<i32>, String) {
+    let words = format!("{words} --no-live");
     let mut command = Command::new(super::FATHOM);
     let output = command
         .args(words.split_whitespace())
@@ -147,7 +151,78 @@ fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
             );
             nobody_is_left(dir.path(), name);
         }
+        // A refusal on another host changes nothing of what is known here.
+        let known = "run own/known --verify --duration 0s --file-size 1M";
+        let (code, told) = by_one(dir.path(), known);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let more = "own/known own/new --verify --write-percent 50 --target-is shared";
+        let mixed = SHORT.replace("run x", &format!("run {more}"));
+        let output = launcher
+            .wrapped("3", dir.path(), script, &mixed)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", said(&output));
+        assert!(!dir.path().join("own/new").exists(), "{name}");
+        let (code, told) = by_one(dir.path(), known);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        // Nor is a file of Fathom's own on that host the one that all were to write.
+        by_one(
+            &dir.path().join("other"),
+            "run x --write-percent 100 --duration 0s --file-size 1M --allow-destroy x",
+        );
+        let before = fs::read(&theirs).unwrap();
+        assert_eq!(before.len(), 1 << 20, "{name}");
+        let output = launcher
+            .wrapped("3", dir.path(), script, &write)
+            .output()
+            .unwrap();
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        assert!(told.contains("--target-is local"), "{name}: {told}");
+        assert!(fs::read(&theirs).unwrap() == before, "{name}");
     }
+}
+
+/// A server is every rank's, whatever is said of files.
+#[test]
+fn ranks_that_write_to_one_export_call_nothing_damaged_that_another_wrote() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return;
+    };
+    let (dir, name) = (place(), launcher.name);
+    let mut server = Command::new(super::FATHOM)
+        .args("serve block --front nbd --unix socket --size 4m".split(' '))
+        .current_dir(dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = dir.path().join("socket");
+    super::wait_for("a socket", || socket.exists().then_some(()));
+    let target = format!("nbd+unix:///?socket={}", socket.display());
+    let run = format!("run {target} --allow-destroy {target} --write-percent 50");
+    let whole = format!("{run} --verify --duration 0s").replace(" 50", " 100");
+    let (code, told) = by_one(dir.path(), &whole);
+    assert_eq!(code, Some(0), "{told}");
+    let run = SHORT.replace("run x --file-size 4M", &run);
+    for (more, reach) in [
+        ("", "local"),
+        ("", "shared"),
+        ("--block-size 4k/50:64k/50", "shared"),
+    ] {
+        let words = format!("{run} --verify --target-is {reach} {more}");
+        let (_, told) = launcher.ended_of("2", dir.path(), &words);
+        let (checked, failed) = failures(&record(dir.path(), name));
+        assert!(checked > 100 && failed == 0, "{reach} {more}: {told}");
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+    }
+    let anew = run.replace("--write-percent 50", "--write-percent 100 --verify");
+    let anew = format!("{anew} --verify-when passes");
+    let (code, told) = launcher.ended_of("2", dir.path(), &anew);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("must each have their own blocks"), "{told}");
+    super::signal(server.id(), "TERM");
+    server.wait().unwrap();
 }
 
 #[test]
@@ -158,6 +233,7 @@ fn ranks_know_whose_writes_a_file_holds_that_all_of_them_write() {
         let verified = |more: &str| SHORT.replace("--random", &format!("--verify {more}"));
         for more in [
             "--random --write-percent 50",
+            "--random --write-percent 50 --block-size 4k/50:64k/50",
             "--random --write-percent 50 --file-distribution partitioned --threads 2",
             "--write-percent 100 --verify-when passes",
             "--write-percent 100 --verify-when passes --file-distribution interleaved",

@@ -12,16 +12,20 @@ use std::cell::Cell;
 use std::path::Path;
 use units::Percent;
 
-/// What a rank that is lost is lost by: others may go on with what they did.
+/// What a rank that is lost is lost by.
 const LOST: i32 = 5;
 
 /// The ranks beside which something is prepared; by default there are none.
 #[derive(Default)]
 pub(crate) struct Among<'a> {
     start: Option<&'a CommonStart>,
+    /// How many there are, connected or not.
+    ranks: u32,
     fresh_run: u64,
     /// Whether the others know why this rank cannot go on.
     is_told: Cell<bool>,
+    /// Whether one was lost.
+    is_one_lost: Cell<bool>,
 }
 
 impl<'a> Among<'a> {
@@ -30,8 +34,10 @@ impl<'a> Among<'a> {
         let start = context.common_start.as_ref();
         Self {
             start: start.filter(|start| start.peers().is_some()),
+            ranks: start.map_or(1, |start| start.group.size.max(1)),
             fresh_run: start.map_or(fresh_run, |start| start.fresh_run),
             is_told: Cell::new(false),
+            is_one_lost: Cell::new(false),
         }
     }
 
@@ -52,7 +58,34 @@ impl<'a> Among<'a> {
     /// Waits until all have come so far.
     pub(crate) fn meet(&self) -> Result<(), RunError> {
         let met = self.peers().map_or(Ok(()), |peers| peers.meet(Ok(())));
-        Ok(met?)
+        self.heard(met)
+    }
+
+    fn heard<T>(&self, told: Result<T, PeerFault>) -> Result<T, RunError> {
+        if told.as_ref().is_err_and(|fault| fault.exit_code == LOST) {
+            self.is_one_lost.set(true);
+        }
+        Ok(told?)
+    }
+
+    /// Whether a rank that was not heard may go on with what it did.
+    pub(crate) fn others_may_go_on(&self) -> bool {
+        self.is_one_lost.get()
+    }
+
+    /// Ends what the others may have begun without this rank, and whether they may go on with it all
+    /// the same.
+    pub(crate) fn end_without(&self, error: &RunError) -> bool {
+        if error.exit_code() != LOST {
+            // Nobody has begun.
+            self.tell(error);
+            return self.others_may_go_on();
+        }
+        if let Some(peers) = self.peers() {
+            peers.halt();
+        }
+        self.tell(error);
+        true
     }
 
     /// The same, after a step that this rank may have failed at; where it has, the others have ended
@@ -67,7 +100,8 @@ impl<'a> Among<'a> {
         }
     }
 
-    /// Says once to the others, who wait, why this rank cannot go on.
+    /// Says once to the others why this rank cannot go on, and waits for them: they have ended what
+    /// they did, or one is lost.
     pub(crate) fn tell(&self, error: &RunError) {
         if matches!(error, RunError::Group { .. }) || self.is_told.replace(true) {
             return;
@@ -76,7 +110,8 @@ impl<'a> Among<'a> {
             text: error.to_string(),
             exit_code: error.exit_code(),
         };
-        let _they_know_it = self.peers().map(|peers| peers.meet(Err(fault)));
+        let told = self.peers().map(|peers| peers.meet(Err(fault)));
+        let _they_know_it = told.map(|told| self.heard(told));
     }
 
     /// A word of every rank for the root, and what it makes of all of them, by rank, for all.
@@ -104,7 +139,7 @@ impl<'a> Among<'a> {
                 .map(|(words, decide)| decide(words));
             decided.map_or_else(String::new, |decided| text(serde_json::to_string(&decided)))
         };
-        let heard = peers.confer(text(serde_json::to_string(&own)), &mut answer)?;
+        let heard = self.heard(peers.confer(text(serde_json::to_string(&own)), &mut answer))?;
         serde_json::from_str(&heard).map_err(|error| RunError::Group {
             text: format!("a rank said what nobody understands: {error}"),
             exit_code: LOST,
@@ -116,22 +151,16 @@ impl<'a> Among<'a> {
         self.start.is_some_and(CommonStart::finds_files_made)
     }
 
+    /// Whether other ranks may use the same server: of a name nobody knows whose it is.
+    pub(super) fn share_servers(&self) -> bool {
+        self.ranks > 1
+    }
+
     /// Whether other ranks use the same files.
     pub(crate) fn share_files(&self) -> bool {
         let share = |start: &CommonStart| start.has_one_target() && start.group.size > 1;
         self.start.is_some_and(share)
     }
-}
-
-/// Whether ranks that were not heard may go on with what they did.
-pub(super) fn others_may_go_on(error: &RunError) -> bool {
-    matches!(
-        error,
-        RunError::Group {
-            exit_code: LOST,
-            ..
-        }
-    )
 }
 
 /// Refuses files that are in use on this host, where another rank asks all else.
@@ -143,7 +172,9 @@ pub(super) fn check_unused(
     is_made_elsewhere: impl Fn(&FileSpec) -> bool,
 ) -> Result<(), RunError> {
     let workload = &resolved.effective;
-    if !super::use_of(workload).writes && workload.files.fill.refill != Some(true) {
+    let fill = &workload.files.fill;
+    let changes = fill.refill == Some(true) || fill.truncate || fill.preallocate;
+    if !super::use_of(workload).writes && !changes {
         return Ok(());
     }
     let files = resolved.layout.files.iter();

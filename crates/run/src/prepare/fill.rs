@@ -1,12 +1,17 @@
 //! Writing files before a run, so that reads meet data.
 
+use super::FilePlan;
 use super::fill_plan::FillPlan;
 use crate::error::RunError;
+use crate::verify::HEADER_UNIT;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use workload::Workload;
 
 const CHUNK: usize = 1 << 20;
+/// What no part of a verified pattern is shorter than, but for the end of a file.
+const PATTERN_UNIT: u64 = HEADER_UNIT as u64;
 
 /// Fills a chunk of a file given its absolute offset.
 pub(crate) type FillChunk<'a> = Box<dyn FnMut(&mut [u8], u64) + 'a>;
@@ -60,13 +65,30 @@ pub(super) fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().map(|(start, end)| end - start).sum()
 }
 
-/// What is to be written of a file of so many bytes.
-pub(super) fn lacking(plan: FillPlan, file: &File, bytes: u64) -> Ranges {
-    match plan {
+/// What is to be written of a file that had so many bytes before it was made as long as it is to be.
+pub(super) fn lacking(plan: &FilePlan, workload: &Workload, file: &File, had: u64) -> Ranges {
+    match plan.fill {
         FillPlan::Nothing => Vec::new(),
-        FillPlan::Whole => vec![(0, bytes)],
-        FillPlan::Holes => holes(file, bytes),
+        FillPlan::Whole => vec![(0, plan.bytes)],
+        FillPlan::Holes => {
+            // A pattern is written in whole units, of which the old end may have a part.
+            let whole = if workload.verify.on { PATTERN_UNIT } else { 1 };
+            let grown = (had / whole * whole, plan.bytes);
+            joined(holes(file, plan.bytes.min(had)), grown)
+        }
     }
+}
+
+/// Ranges in their order and another one behind them all, which may begin in the last.
+fn joined(mut ranges: Ranges, (start, end): (u64, u64)) -> Ranges {
+    if start >= end {
+        return ranges;
+    }
+    match ranges.last_mut() {
+        Some(last) if last.1 >= start => last.1 = last.1.max(end),
+        Some(_) | None => ranges.push((start, end)),
+    }
+    ranges
 }
 
 /// One of equal parts of what several files lack, as whole chunks in a row.

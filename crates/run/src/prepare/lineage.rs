@@ -186,6 +186,11 @@ impl FileContent {
         matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload, bytes)
     }
 
+    /// Whether nobody else wrote here since Fathom did.
+    pub(super) fn is_as_left(&self) -> bool {
+        self.state == State::AsLeft
+    }
+
     /// Whether nothing says that Fathom ever wrote here.
     pub(crate) fn is_unknown(&self) -> bool {
         self.mark.is_none()
@@ -301,21 +306,41 @@ impl FileContent {
         })
     }
 
+    /// The same while something writes to some of its blocks.
+    pub(crate) fn while_written(&self) -> Self {
+        Self {
+            pattern: None,
+            ..self.clone()
+        }
+    }
+
     /// The file has blocks that nobody wrote, behind so many bytes.
     pub(crate) fn has_grown(&mut self, from: u64) {
         self.held = self.held.until(from);
     }
 
-    /// A fill has ended.
-    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, whole: bool) {
-        let generation = self.fill_generation(whole);
+    /// What holds the pattern, and its oldest generation, when all of `new` has been written with
+    /// `generation` or later: what was held before, and not written now, is as old as it was.
+    fn held_with(&self, workload: &Workload, new: HeldRange, generation: u64) -> (HeldRange, u64) {
+        let known = self.lineage.filter(|_| self.is_of(workload));
+        let joined = self.held.with(new).filter(|joined| *joined != new);
+        known
+            .zip(joined)
+            .map_or((new, generation), |(known, joined)| (joined, known.oldest))
+    }
+
+    /// A fill has ended: of what lacked, or all of `whole`.
+    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, whole: Option<HeldRange>) {
+        let generation = self.fill_generation(whole.is_some());
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
-        } else if whole {
-            (self.pattern, self.held) = (Some(pattern_label(workload)), HeldRange::default());
+        } else if let Some(held) = whole {
+            let run_id = self.lineage_for(fresh_run).writing_run;
+            let (held, oldest) = self.held_with(workload, held, generation);
+            (self.pattern, self.held) = (Some(pattern_label(workload)), held);
             self.lineage = Some(KnownLineage {
-                run_id: self.lineage_for(fresh_run).writing_run,
-                oldest: generation,
+                run_id,
+                oldest,
                 newest: generation,
             });
         } else if !self.is_of(workload) {
@@ -336,17 +361,9 @@ impl FileContent {
         } else {
             generation(written.passes.begun)
         };
-        let is_of = self.is_of(workload) && self.lineage.is_some();
         let (held, oldest) = match written.all_of {
-            Some(new) => {
-                let joined = self.held.with(new).filter(|_| is_of);
-                // What was held before, and not written now, is as old as it was.
-                match joined.filter(|joined| *joined != new) {
-                    Some(joined) => (joined, lineage.oldest),
-                    None => (new, generation(written.passes.ended)),
-                }
-            }
-            None if is_of => (self.held, lineage.oldest),
+            Some(new) => self.held_with(workload, new, generation(written.passes.ended)),
+            None if self.is_of(workload) => (self.held, lineage.oldest),
             None => {
                 (self.pattern, self.lineage) = (None, None);
                 return;

@@ -7,7 +7,7 @@ use super::seal::Unsealed;
 use super::undo::Undo;
 use super::{FilePlan, Prepared, Progress, ReadyFile, use_of};
 use crate::error::RunError;
-use crate::safety::{self, Access, Announced, Approval, FileId, Referent};
+use crate::safety::{self, Access, Announced, Approval, FileId, HeldRange, Referent};
 use record::Fill;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -77,11 +77,9 @@ pub(super) struct OpenedFile {
     pub(super) file: Arc<File>,
     /// What is still to be written of it.
     pub(super) lacks: Ranges,
-    referent: Referent,
+    pub(super) referent: Referent,
     announced: Option<Announced>,
     unsealed: Option<Unsealed>,
-    /// Its length before, where it was made longer and what it has more is not filled.
-    grew_from: Option<u64>,
 }
 
 impl OpenedFile {
@@ -115,17 +113,43 @@ impl OpenedFile {
             unsealed = Some(Unsealed::mark(&file, path, mark)?);
             size_file(&file, path, bytes, workload)?;
         }
-        let is_filled = plan.fill != FillPlan::Nothing;
-        let is_longer_than = |before: u64| look().is_ok_and(|after| after.len() > before);
-        Ok(Self {
-            lacks: lacking(plan.fill, &file, bytes),
-            grew_from: Some(facts.len()).filter(|from| !is_filled && is_longer_than(*from)),
+        let lacks = lacking(&plan, workload, &file, facts.len());
+        let mut opened = Self {
+            lacks,
             referent: Referent::of(&facts),
             plan,
             file,
             announced,
             unsealed,
-        })
+        };
+        opened.holds_until(facts.len());
+        Ok(opened)
+    }
+
+    /// It had so many bytes before it was sized; however this ends, until something is written it holds
+    /// what it held.
+    fn holds_until(&mut self, had: u64) {
+        let mut kept = self.plan.content.clone();
+        if self.file.metadata().is_ok_and(|facts| facts.len() > had) {
+            kept.has_grown(had);
+        }
+        if let Some(unsealed) = &mut self.unsealed
+            && kept.is_as_left()
+        {
+            unsealed.now_holds(&kept);
+        }
+        if self.plan.fill == FillPlan::Nothing {
+            self.plan.content = kept;
+        }
+    }
+
+    /// From here on nobody knows what it holds before its end.
+    pub(super) fn is_being_filled(&mut self) {
+        if let Some(unsealed) = &mut self.unsealed
+            && !self.lacks.is_empty()
+        {
+            unsealed.now_holds(&self.plan.content.while_written());
+        }
     }
 
     /// Writes all that is lacking, and returns how many bytes that were.
@@ -138,6 +162,7 @@ impl OpenedFile {
         if self.plan.fill == FillPlan::Nothing {
             return Ok(0);
         }
+        self.is_being_filled();
         let FilePlan {
             path, id, content, ..
         } = &self.plan;
@@ -159,8 +184,10 @@ impl OpenedFile {
     /// What was lacking has been written, by whomever.
     pub(super) fn was_filled(&mut self, workload: &Workload, fresh_run: u64) {
         if self.plan.fill != FillPlan::Nothing {
-            let is_whole = self.is_whole();
-            self.plan.content.filled(workload, fresh_run, is_whole);
+            let bytes = self.file.metadata().map_or(u64::MAX, |facts| facts.len());
+            let all = HeldRange::default().until(self.plan.bytes).in_file(bytes);
+            let whole = self.is_whole().then_some(all);
+            self.plan.content.filled(workload, fresh_run, whole);
             (self.plan.fill, self.lacks) = (FillPlan::Nothing, Vec::new());
         }
     }
@@ -186,13 +213,10 @@ impl OpenedFile {
             approval,
             is_device,
             bytes,
-            mut content,
+            content,
             ..
         } = self.plan;
         if let Some(unsealed) = &mut self.unsealed {
-            if let Some(from) = self.grew_from {
-                content.has_grown(from);
-            }
             unsealed.now_holds(&content);
         }
         let is_asked = use_of(workload).reads && !is_device;

@@ -1,27 +1,22 @@
 //! Files that all ranks use: one rank, the root, approves, makes and marks them, and all of them fill
 //! what they lack, each a part.
 
-use super::among::{Among, as_found, others_may_go_on};
+use super::among::{Among, as_found};
 use super::fill::{Ranges, bytes_of, fill_file, part_of};
+use super::known::{KnownBy, seen_until, sees};
 use super::lineage::{FillPart, KnownLineage};
 use super::ready::OpenedFile;
 use super::{FileContent, FilePlan, Prepared, Progress, ReadyFile, plans, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::resolve::Resolved;
-use crate::safety::{self, Access, WriteRequest};
+use crate::safety::{self, Access, HeldRange, Referent, WriteRequest};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::path::Path;
-use sys::{Clock as _, MachineClock};
 use workload::Workload;
 
 /// Files in more pieces than this the root fills alone: the list of them takes longer.
 const MOST_PIECES: usize = 100_000;
-/// So long a host may hold an older view of a directory than the one in which the root made files.
-const SEEN_WITHIN_NS: u64 = 3_000_000_000;
-const LOOK_AGAIN_NS: u64 = 100_000_000;
-
 /// What the root tells of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Made {
@@ -99,19 +94,22 @@ impl Prepared {
             done += file.fill(workload, self.fresh_run, &mut tell)?;
         }
         let made = AllMade::of(&opened, &writers);
-        let work = FillWork {
+        let work = among.confer((), |_| made).map(|made| FillWork {
             among,
             resolved,
+            made,
             fresh_run: self.fresh_run,
-        };
-        let filled = among
-            .confer((), |_| made)
-            .and_then(|made| work.fill(&made, |_| true, progress));
-        if let Err(error) = &filled
-            && others_may_go_on(error)
-        {
-            opened.iter_mut().for_each(OpenedFile::leave_unsealed);
-        }
+        });
+        let filled = work.and_then(|work| {
+            let looked = work.look(|file, _| Some(opened[file].referent))?;
+            let fillers = work.fillers(looked.sees_all)?;
+            opened.iter_mut().for_each(OpenedFile::is_being_filled);
+            let filled = work.fill(&looked, &fillers, progress);
+            if among.others_may_go_on() {
+                opened.iter_mut().for_each(OpenedFile::leave_unsealed);
+            }
+            filled
+        });
         self.has_filled(done + filled?, clock_ns().saturating_sub(before), workload);
         for mut file in opened {
             file.was_filled(workload, self.fresh_run);
@@ -129,17 +127,17 @@ impl Prepared {
         progress: Progress<'_>,
     ) -> Result<(), RunError> {
         let workload = &resolved.effective;
-        let all_made = among.confer((), |_| AllMade::default())?;
-        let before = clock_ns();
         let work = FillWork {
             among,
             resolved,
+            made: among.confer((), |_| AllMade::default())?,
             fresh_run: self.fresh_run,
         };
-        let clock = MachineClock::monotonic();
-        let until = clock.now().saturating_add(SEEN_WITHIN_NS);
-        let sees = |path: &Path| sees(path, &all_made.writers, clock, until);
-        let filled = work.fill(&all_made, sees, progress)?;
+        let before = clock_ns();
+        let until = seen_until();
+        let looked = work.look(|_, path| sees(path, &work.made.writers, until))?;
+        let fillers = work.fillers(looked.sees_all)?;
+        let filled = work.fill(&looked, &fillers, progress)?;
         self.has_filled(filled, clock_ns().saturating_sub(before), workload);
         let found = as_found(resolved);
         // What there is to say of these files says who made them.
@@ -148,7 +146,9 @@ impl Prepared {
         let found_plans = plans(&found, |_| true)?;
         self.make(found_plans, &found.effective, clock_ns, &mut |_, _| {})?;
         self.notices = notices;
-        for (ready, made) in self.files[first..].iter_mut().zip(all_made.each()) {
+        let ready = self.files[first..].iter_mut();
+        for ((ready, made), looked) in ready.zip(work.made.each()).zip(&looked.files) {
+            looked.check_same(ready, &work.made.writers)?;
             made.check_length(ready)?;
             ready.content = made.content_after(workload, self.fresh_run);
         }
@@ -165,7 +165,8 @@ impl Made {
     fn content_after(&self, workload: &Workload, fresh_run: u64) -> FileContent {
         let mut content = FileContent::known(self.lineage);
         if !self.lacks.is_empty() {
-            content.filled(workload, fresh_run, self.is_whole());
+            let whole = self.is_whole().then(HeldRange::default);
+            content.filled(workload, fresh_run, whole);
         }
         content
     }
@@ -184,78 +185,116 @@ impl Made {
     }
 }
 
+/// All files as a rank found them.
+struct Looked {
+    files: Vec<KnownBy>,
+    /// Whether it sees every mark.
+    sees_all: bool,
+}
+
 /// The filling of what the root made.
 struct FillWork<'a> {
     among: &'a Among<'a>,
     resolved: &'a Resolved,
+    made: AllMade,
     fresh_run: u64,
 }
 
 impl FillWork<'_> {
-    /// Fills this rank's part, returns its bytes, and waits until all have filled theirs. Of files
-    /// that it does not see marked a rank fills nothing.
-    fn fill(
-        &self,
-        made: &AllMade,
-        sees: impl Fn(&Path) -> bool,
-        progress: Progress<'_>,
-    ) -> Result<u64, RunError> {
-        let files = made.each();
-        let seen = self.look(&files, sees)?;
+    /// The ranks that fill what is lacking: of files that it does not see marked one fills nothing.
+    fn fillers(&self, sees_all: bool) -> Result<Vec<u32>, RunError> {
+        let files = self.made.each();
         // Whoever cannot go on says so when all are to begin.
         if files.iter().all(|file| file.lacks.is_empty()) {
+            return Ok(Vec::new());
+        }
+        self.among.confer(sees_all, |all: Vec<bool>| {
+            let each = all.iter().zip(0_u32..).filter(|(sees, _)| **sees);
+            each.map(|(_, rank)| rank).collect()
+        })
+    }
+
+    /// Fills this rank's part, returns its bytes, and waits until all have filled theirs.
+    fn fill(
+        &self,
+        looked: &Looked,
+        fillers: &[u32],
+        progress: Progress<'_>,
+    ) -> Result<u64, RunError> {
+        if fillers.is_empty() {
             return Ok(0);
         }
-        let fillers = self.among.confer(seen, |all: Vec<bool>| {
-            let each = all.iter().zip(0_u32..).filter(|(sees, _)| **sees);
-            each.map(|(_, rank)| rank).collect::<Vec<u32>>()
-        })?;
-        let filled = self.fill_part(&files, &made.writers, &fillers, progress);
+        let filled = self.fill_part(looked, fillers, progress);
         self.among.meet_after(filled)
     }
 
-    /// Whether this rank sees all marks; where it does not and is to write, what it sees must be its
-    /// to write.
-    fn look(&self, files: &[&Made], sees: impl Fn(&Path) -> bool) -> Result<bool, RunError> {
-        let workload = &self.resolved.effective;
-        let mut sees_all = true;
-        for (spec, made) in self.resolved.layout.files.iter().zip(files) {
-            let is_seen = !made.is_marked || sees(&spec.path);
-            if !spec.path.exists() {
-                return Err(RunError::Unsuitable(format!(
-                    "{} is there on the first rank's host and not here: this host has another directory of that name (not mounted?), or an older view of it",
-                    spec.path.display()
-                )));
-            }
-            if is_seen {
-                continue;
-            }
-            sees_all = false;
-            let request = WriteRequest {
-                path: &spec.path,
-                access: Access::Write,
-                allow_destroy: &workload.files.allow_destroy,
-            };
-            if use_of(workload).writes {
-                safety::check(&request, Path::new("/"), &RealProbe).map_err(|refusal| {
-                    RunError::Unsuitable(format!(
-                        "{} is not the file that the first rank made, or this host holds an older view of its directory; and as a file of this host: {refusal}",
-                        spec.path.display()
-                    ))
-                })?;
-            }
+    /// How this rank knows each file; where it does not see a mark and is to write, what it sees must
+    /// be its to write.
+    fn look(&self, sees: impl Fn(usize, &Path) -> Option<Referent>) -> Result<Looked, RunError> {
+        let mut looked = Looked {
+            files: Vec::new(),
+            sees_all: true,
+        };
+        let files = self.resolved.layout.files.iter().zip(self.made.each());
+        for (number, (spec, made)) in files.enumerate() {
+            let seen = made.is_marked.then(|| sees(number, &spec.path)).flatten();
+            let known_by = self.known_by(&spec.path, made, seen)?;
+            looked.sees_all &= seen.is_some() || !made.is_marked;
+            looked.files.push(known_by);
         }
-        Ok(sees_all)
+        Ok(looked)
+    }
+
+    fn known_by(
+        &self,
+        path: &Path,
+        made: &Made,
+        seen: Option<Referent>,
+    ) -> Result<KnownBy, RunError> {
+        let workload = &self.resolved.effective;
+        if !path.exists() {
+            return Err(RunError::Unsuitable(format!(
+                "{} is there on the first rank's host and not here: this host has another directory of that name (not mounted?), or an older view of it",
+                path.display()
+            )));
+        }
+        if let Some(seen) = seen {
+            safety::check_not_in_use(path, Path::new("/"), &RealProbe)?;
+            return Ok(KnownBy::Mark(seen));
+        }
+        if !made.is_marked || !use_of(workload).writes {
+            return Ok(KnownBy::Name);
+        }
+        let request = WriteRequest {
+            path,
+            access: Access::Write,
+            allow_destroy: &workload.files.allow_destroy,
+        };
+        let approval = safety::check(&request, Path::new("/"), &RealProbe).map_err(|refusal| {
+            RunError::Unsuitable(format!(
+                "{} is not the file that the first rank made, or this host holds an older view of its directory; and as a file of this host: {refusal}",
+                path.display()
+            ))
+        })?;
+        // Its own mark would say nothing of what is written to it here.
+        if workload.files.allow_destroy.is_empty() {
+            return Err(RunError::Unsuitable(format!(
+                "{} is not the file that the first rank made, or this host holds an older view of its directory; where each host has its own, say --target-is local, or give up what this one holds with --allow-destroy {}",
+                path.display(),
+                path.display()
+            )));
+        }
+        Ok(KnownBy::Approval(Box::new(approval)))
     }
 
     fn fill_part(
         &self,
-        files: &[&Made],
-        writers: &str,
+        looked: &Looked,
         fillers: &[u32],
         progress: Progress<'_>,
     ) -> Result<u64, RunError> {
         let workload = &self.resolved.effective;
+        let files = self.made.each();
         let (rank, _) = self.among.place();
         let count = u32::try_from(fillers.len()).unwrap_or(u32::MAX);
         let Some(place) = fillers.iter().position(|filler| *filler == rank) else {
@@ -268,11 +307,12 @@ impl FillWork<'_> {
         let to_do: u64 = parts.iter().map(|ranges| bytes_of(ranges)).sum();
         let mut done = 0;
         let specs = self.resolved.layout.files.iter();
-        for ((spec, made), ranges) in specs.zip(files).zip(&parts) {
+        let all = specs.zip(&files).zip(&looked.files).zip(&parts);
+        for (((spec, made), known_by), ranges) in all {
             if ranges.is_empty() {
                 continue;
             }
-            let file = open_marked(&spec.path, writers)?;
+            let file = known_by.open(&spec.path, &self.made.writers)?;
             let content = FileContent::known(made.lineage);
             let part = FillPart {
                 is_whole: made.is_whole(),
@@ -284,41 +324,4 @@ impl FillWork<'_> {
         }
         Ok(done)
     }
-}
-
-/// Whether a path leads to a file that says so of its writers, which a host may see a moment later
-/// than another wrote it.
-fn sees(path: &Path, writers: &str, clock: MachineClock, until: u64) -> bool {
-    loop {
-        // A directory that is opened is looked up anew.
-        let _what_is_in_it_is_asked_below = path.parent().map(File::open);
-        let file = sys::open_without_waiting(File::options().read(true), 0, path);
-        if file.is_ok_and(|file| says(&file, path, writers)) {
-            return true;
-        }
-        let now = clock.now();
-        if now >= until || sys::caught_signal().is_some() {
-            return false;
-        }
-        clock.sleep_until(until.min(now + LOOK_AGAIN_NS));
-    }
-}
-
-fn says(file: &File, path: &Path, writers: &str) -> bool {
-    let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
-    let found = || safety::read_writers(file, path, &RealProbe);
-    is_file && matches!(found(), Ok(Some(found)) if found == writers)
-}
-
-/// Opens a file to fill it, if it is the one that the root marked and nobody uses it here.
-fn open_marked(path: &Path, writers: &str) -> Result<File, RunError> {
-    let file = sys::open_without_waiting(File::options().read(true).write(true), 0, path)
-        .map_err(RunError::io("cannot open for writing", path))?;
-    if says(&file, path, writers) {
-        return Ok(file);
-    }
-    Err(RunError::Unsuitable(format!(
-        "{} was exchanged for another file while it was made: nothing was written to it; run again",
-        path.display()
-    )))
 }

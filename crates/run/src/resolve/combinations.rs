@@ -253,7 +253,7 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
         }
     }
     let unit = HEADER_UNIT as u64;
-    let is_odd = |bytes: u64| bytes % unit != 0;
+    let is_odd = |bytes: u64| !bytes.is_multiple_of(unit);
     let has_headers = asked.verify.on && asked.verify.pattern == VerifyPattern::Header;
     if has_headers && asked.blocks.0.iter().any(|(size, _)| is_odd(size.0)) {
         return conflict(format!(

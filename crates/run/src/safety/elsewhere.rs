@@ -4,26 +4,15 @@ use super::owner::{XATTR, decode_mark, read_sidecar, resolve, sidecar_path};
 use super::{Access, Facts, MarkError, Probe, Refusal, Subject, WriteRequest, lock};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
 pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
-    if fs::metadata(path).is_err() {
+    let Some(subject) = unused(path, root, probe)? else {
         return Ok(());
-    }
-    let request = WriteRequest {
-        path,
-        access: Access::Read,
-        allow_destroy: &[],
     };
-    let facts = Facts::gather(&request, root, probe)?;
-    if facts.is_in_use() {
-        return Err(Refusal::InUse {
-            path: path.to_owned(),
-            uses: facts.uses,
-        });
-    }
-    let by = match facts.subject {
+    let by = match subject {
         Subject::Regular { .. } => sys::open_without_waiting(File::options().read(true), 0, path)
             .ok()
             .and_then(|file| lock::other_writer(&file)),
@@ -42,6 +31,31 @@ pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Resul
     })
 }
 
+/// Refuses a target that is mounted or swapped to here; other ranks may be writing to it.
+pub(crate) fn check_not_in_use(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
+    unused(path, root, probe).map(drop)
+}
+
+/// What is there, which nothing of this host is made of.
+fn unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<Option<Subject>, Refusal> {
+    if fs::metadata(path).is_err() {
+        return Ok(None);
+    }
+    let request = WriteRequest {
+        path,
+        access: Access::Read,
+        allow_destroy: &[],
+    };
+    let facts = Facts::gather(&request, root, probe)?;
+    if facts.is_in_use() {
+        return Err(Refusal::InUse {
+            path: path.to_owned(),
+            uses: facts.uses,
+        });
+    }
+    Ok(Some(facts.subject))
+}
+
 /// What the ranks that write to an open file know it by, as one of them marked it. Of a sidecar the
 /// directory is enough: hosts number the devices and files of one file system each in its own way.
 pub(crate) fn read_writers(
@@ -55,7 +69,13 @@ pub(crate) fn read_writers(
             return Err(MarkError::io(path)(error));
         }
         Ok(None) | Err(_) => {
-            read_sidecar(&sidecar_path(&resolve(path)?)?)?.map(|sidecar| sidecar.mark)
+            let path = &resolve(path)?;
+            let sidecar = read_sidecar(&sidecar_path(path)?)?;
+            let device = |facts: io::Result<fs::Metadata>| facts.map(|facts| facts.dev()).ok();
+            let of_dir = path.parent().and_then(|dir| device(fs::metadata(dir)));
+            // What is mounted on a name is not what lies in its directory.
+            let sidecar = sidecar.filter(|_| of_dir == device(file.metadata()));
+            sidecar.map(|sidecar| sidecar.mark)
         }
     };
     Ok(mark.and_then(|mark| mark.writers))
