@@ -526,6 +526,114 @@ fn verified_files_are_made_longer_and_written_in_part_and_what_they_hold_stays_k
     run(&ground, &["--duration", "0s", "--offset", "256K"]).expect(0);
 }
 
+/// Whatever a file is verified with, its blocks are its own, and what is lost is not made anew before
+/// anybody looks.
+#[test]
+fn blocks_are_of_their_file_and_what_is_lost_is_told() {
+    const WRITE: [&str; 5] = ["--verify", "--write-percent", "100", "--duration", "0s"];
+    let ground = Ground::new();
+    let run = |what: &[&str], more: &[&str]| ground.fathom(&[&["run"], what, more].concat());
+    let verified = |what: &[&str]| run(what, &["--verify", "--duration", "0s"]);
+    let refused = |what: &[&str], why: &str| {
+        let said = ground.refused(&[&["run"], what, &["--verify", "--duration", "0s"]].concat());
+        assert!(said.contains(why), "{said}");
+    };
+    // One by one they are of other runs' numbers, and stay theirs.
+    run(&["a", "b", "--file-size", "64K"], &WRITE).expect(0);
+    for one in ["a", "b"] {
+        run(&[one], &WRITE).expect(0);
+    }
+    for what in [&["b", "a"][..], &["b"]] {
+        verified(what).expect(0);
+    }
+    let (a, mut mixed) = (ground.read("a"), ground.read("b"));
+    mixed[..4096].copy_from_slice(&a[..4096]);
+    ground.write("b", &mixed);
+    assert_eq!(verified(&["b"]).code, Some(1), "a block of another file");
+    refused(&["a", "./a"], "are one file");
+    fs::hard_link(ground.path("a"), ground.path("c")).unwrap();
+    refused(&["a", "c"], "are one file");
+    // Files that start together, and those of another layout.
+    ground.write(
+        "two.fio",
+        "[global]\nrw=write\nsize=64k\nbs=4k\nverify=crc32c\ndo_verify=0\n[e]\nfilename=e\n[f]\nfilename=f\n",
+    );
+    ground.fathom(&["run", "--fio", "two.fio"]).expect(0);
+    assert!(ground.read("e") != ground.read("f"));
+    let jobs = "[global]\nrw=randrw\nsize=64k\nbs=4k\nverify=crc32c\nfilename=e\n[a]\n[b]\n";
+    ground.write("one.fio", jobs);
+    let said = ground.refused(&["run", "--fio", "one.fio"]);
+    assert!(
+        said.contains("neither knows when the other writes"),
+        "{said}"
+    );
+    fs::create_dir(ground.path("d")).unwrap();
+    let tree = ["d", "--num-dirs", "2", "--file-size", "16K", "--num-files"];
+    for files in ["2", "3"] {
+        run(&[&tree[..], &[files]].concat(), &WRITE).expect(0);
+    }
+    for files in ["3", "1"] {
+        verified(&[&tree[..], &[files]].concat()).expect(0);
+    }
+    verified(&["d/dir.0001/file.000000"]).expect(0);
+    fs::remove_file(ground.path("d/dir.0001/file.000001")).unwrap();
+    refused(&[&tree[..], &["3"]].concat(), "is not there");
+}
+
+#[test]
+fn what_is_lost_of_a_verified_file_is_told_and_not_made_anew() {
+    let ground = Ground::new();
+    let verified = |what: &[&str]| {
+        ground.fathom(&[&["run"], what, &["--verify", "--duration", "0s"]].concat())
+    };
+    let files = ["e", "f", "--file-size", "64K", "--write-percent", "100"];
+    verified(&files).expect(0);
+    // A length that nobody names is that of before; a hole is there to be found.
+    let open = |file| {
+        fs::File::options()
+            .write(true)
+            .open(ground.path(file))
+            .unwrap()
+    };
+    open("e").set_len(4096).unwrap();
+    let said = ground.refused(&["run", "e", "--verify", "--duration", "0s"]);
+    assert!(said.contains("e had 65536 bytes"), "{said}");
+    for bytes in [57_344, 65_536] {
+        open("f").set_len(bytes).unwrap();
+    }
+    let grown = ["f", "--file-size", "128K", "--allow-destroy", "f"];
+    for _ in 0..2 {
+        let found = verified(&grown);
+        assert_eq!(found.code, Some(1));
+        assert!(found.stdout.contains("Operations: 32, Failures: 2"));
+    }
+    // Who is killed while it fills leaves a file that cannot be verified, and later one that can.
+    let filling = ground.start(&["run", "g", "--file-size", ENDLESS, "--duration", LONG]);
+    filling.wait_until_filling(&ground.path("g"));
+    filling.signal("KILL");
+    filling.end();
+    let verified_early = verified(&["g"]);
+    assert_eq!(verified_early.code, Some(2));
+    assert!(verified_early.stderr.contains("does not hold the pattern"));
+    let mixed = [
+        "run",
+        "h",
+        "--file-size",
+        "1M",
+        "--verify",
+        "--write-percent",
+        "50",
+    ];
+    let mixed = ground.start(&[&mixed[..], &["--duration", LONG]].concat());
+    mixed.wait_until_busy();
+    let verified_early = verified(&["h"]);
+    assert_eq!(verified_early.code, Some(2));
+    assert!(verified_early.stderr.contains("is being written to"));
+    mixed.signal("KILL");
+    mixed.end();
+    verified(&["h"]).expect(0);
+}
+
 #[test]
 fn rewrites_of_a_mixed_run_and_of_random_writes_leave_other_bytes() {
     let ground = Ground::new();

@@ -307,9 +307,19 @@ impl Verified<'_> {
             file: file.id,
             offset,
         };
-        let OwnWrites::Numbered(rewrites) = self.own else {
-            let expected = self.expected[slot as usize];
-            return file.verifier.check(content, at(drawn.offset), expected);
+        let expected = self.expected[slot as usize];
+        let rewrites = match self.own {
+            OwnWrites::Numbered(rewrites) => rewrites,
+            OwnWrites::Unknown | OwnWrites::ByPass(_) => {
+                return file.verifier.check(content, at(drawn.offset), expected);
+            }
+            OwnWrites::AmongOthers => {
+                let parts = content.chunks(unit_bytes as usize).zip(blocks);
+                return parts.zip(0..).try_for_each(|((part, _), number)| {
+                    let offset = drawn.offset + number * u64::from(unit_bytes);
+                    file.verifier.check(part, at(offset), expected)
+                });
+            }
         };
         let most = self.found.len() / self.expected.len();
         let begun = &self.found[slot as usize * most..];

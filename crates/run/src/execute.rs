@@ -1,5 +1,6 @@
 //! One workload from preparation to record.
 
+mod apart;
 mod file_limit;
 mod finished;
 mod reports;
@@ -12,6 +13,7 @@ use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::snapshot::Snapshots;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
+use apart::check_apart;
 use file_limit::check_file_limit;
 use finished::WrittenEnd;
 use host::{
@@ -80,19 +82,17 @@ pub fn execute_stage(
     if let [phase] = phases {
         return Ok(vec![execute(phase, context, watch)?]);
     }
-    for phase in phases {
-        dry_run(phase, context)?;
-    }
+    let planned = phases.iter().map(|phase| dry_run(phase, context));
+    check_apart(&planned.collect::<Result<Vec<_>, _>>()?)?;
     let session = Session::open(context, phases.len(), watch);
-    // What works that start together write to one file is of one run.
-    let fresh_run = fresh_run();
     let outcomes: Vec<Result<Record, RunError>> = std::thread::scope(|scope| {
         let running: Vec<_> = phases
             .iter()
             .enumerate()
             .map(|(number, phase)| {
                 let part = session.part(number);
-                scope.spawn(move || conduct(phase, part, fresh_run))
+                // Blocks of one's file are told from those of another's.
+                scope.spawn(move || conduct(phase, part, fresh_run()))
             })
             .collect();
         let ended = running.into_iter().map(|thread| {

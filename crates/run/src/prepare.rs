@@ -11,20 +11,24 @@ mod lineage;
 mod manifest_file;
 mod names;
 mod opening;
+mod patterns;
 mod ready;
 mod seal;
 mod space;
 mod tail;
 mod together;
 mod undo;
+mod whole;
+mod written;
 
 pub(crate) use among::Among;
 pub(crate) use cache::residency;
 use cache::settle_cache;
 use fill_plan::{FillPlan, Present, fill_plan};
-use lineage::numbers_rewrites;
-pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
+pub(crate) use lineage::FileContent;
 pub(crate) use opening::open_for_run;
+use patterns::numbers_rewrites;
+pub(crate) use patterns::{data_fill, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
 
 use crate::error::RunError;
@@ -207,6 +211,7 @@ fn plans(
         .map(|spec| plan(spec, resolved))
         .collect::<Result<_, _>>()?;
     space::check_space(&plans)?;
+    whole::check(&plans, &resolved.effective)?;
     Ok(plans)
 }
 
@@ -284,7 +289,7 @@ fn plan(spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
             workload.files.offset
         )));
     }
-    let content = FileContent::read(present.as_ref().filter(|_| !is_device), &spec.path)?;
+    let mut content = FileContent::read(present.as_ref().filter(|_| !is_device), &spec.path)?;
     let fill = fill_plan(
         spec,
         workload,
@@ -297,8 +302,9 @@ fn plan(spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
         bytes,
         &content,
     )?;
+    let id = content.named(spec.id);
     if let Some(file) = present.as_ref().filter(|_| fill == FillPlan::Nothing) {
-        foreign::check(file, &spec.path, spec.id, &content, workload)?;
+        foreign::check(file, &spec.path, id, &content, workload)?;
     }
     let grows = !is_device && bytes > has;
     let will_be_written = io.writes
@@ -335,7 +341,7 @@ fn plan(spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
     );
     Ok(FilePlan {
         path: spec.path.clone(),
-        id: spec.id,
+        id,
         owner: spec.owner,
         approval,
         is_device,

@@ -78,6 +78,12 @@ impl RankLink {
         self.seen.lost().contains(&0)
     }
 
+    /// Whether this is the first of those that are left where the root is not.
+    pub(crate) fn speaks_for_lost_root(&self) -> bool {
+        let lost = self.seen.lost();
+        lost.contains(&0) && (0..self.rank).all(|before| lost.contains(&before))
+    }
+
     pub(crate) fn seen(&self) -> &Arc<GroupView> {
         &self.seen
     }

@@ -75,10 +75,16 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     let outcome = group.run();
     let code = outcome.as_ref().map_or_else(code_of, |code| *code);
     // The root says it for all, and before the end: whoever sees one rank fail may kill the rest.
-    if let Err(error) = outcome
+    if let Err(error) = &outcome
         && connection.is_root()
     {
-        say(&format!("error: {}", told(&error)));
+        say(&format!("error: {}", told(error)));
+    }
+    if connection.speaks_for_lost_root() {
+        say(&format!(
+            "error: {}: it keeps what all measure, and its records hold what it had written until then",
+            connection.loss().text
+        ));
     }
     if connection.is_root() || connection.has_lost_root() {
         crate::exit::say_end(code);

@@ -3,15 +3,12 @@
 use super::FilePlan;
 use super::fill_plan::FillPlan;
 use crate::error::RunError;
-use crate::verify::HEADER_UNIT;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use workload::Workload;
 
 const CHUNK: usize = 1 << 20;
-/// What no part of a verified pattern is shorter than, but for the end of a file.
-const PATTERN_UNIT: u64 = HEADER_UNIT as u64;
 
 /// Fills a chunk of a file given its absolute offset.
 pub(crate) type FillChunk<'a> = Box<dyn FnMut(&mut [u8], u64) + 'a>;
@@ -71,19 +68,22 @@ pub(super) fn lacking(plan: &FilePlan, workload: &Workload, file: &File, had: u6
         FillPlan::Nothing => Vec::new(),
         FillPlan::Whole => vec![(0, plan.bytes)],
         FillPlan::Holes => {
-            // A pattern is written in whole units, of which the old end may have a part.
-            let whole = if workload.verify.on { PATTERN_UNIT } else { 1 };
-            let grown = (had / whole * whole, plan.bytes);
-            joined(holes(file, plan.bytes.min(had)), grown)
+            let grown = plan.content.grown(workload, had, plan.bytes);
+            // A hole in what holds the pattern is for its reader to find.
+            let within = match plan.content.is_of(workload) && workload.verify.on {
+                true => Vec::new(),
+                false => holes(file, plan.bytes.min(had)),
+            };
+            joined(within, grown.map(|grown| (grown.from, plan.bytes)))
         }
     }
 }
 
 /// Ranges in their order and another one behind them all, which may begin in the last.
-fn joined(mut ranges: Ranges, (start, end): (u64, u64)) -> Ranges {
-    if start >= end {
+fn joined(mut ranges: Ranges, behind: Option<(u64, u64)>) -> Ranges {
+    let Some((start, end)) = behind else {
         return ranges;
-    }
+    };
     match ranges.last_mut() {
         Some(last) if last.1 >= start => last.1 = last.1.max(end),
         Some(_) | None => ranges.push((start, end)),

@@ -2,17 +2,18 @@
 //! holds, and whose writes they are.
 
 use super::fill::FillChunk;
+use super::patterns::{data_fill, pattern_label, verify_pattern};
+use super::written::{FillPart, FilledRange, WrittenFile, used_blocks};
 use crate::content::Lineage;
-use crate::data::{DataSpec, Fill, Filler};
+use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{HeldRange, Mark, Stale, read_mark};
-use crate::steps::WritePasses;
-use crate::verify::{BlockAddress, NUMBERS, Pattern, Verifier};
+use crate::verify::{BlockAddress, HEADER_UNIT, NUMBERS, Verifier};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
-use workload::{DataPattern, VerifyPattern, Workload};
+use workload::Workload;
 
 /// The content of one file as far as Fathom made it.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct FileContent {
     held: HeldRange,
     state: State,
     pub(crate) lineage: Option<KnownLineage>,
+    /// Its name in verified content, with the run.
+    id: Option<u32>,
 }
 
 /// How far a mark can be believed.
@@ -47,71 +50,8 @@ pub(crate) struct KnownLineage {
     pub(crate) newest: u64,
 }
 
-/// What of a file somebody fills.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FillPart {
-    /// Whether all of the file is filled, by whomever.
-    pub(crate) is_whole: bool,
-    /// Of the parts that several ranks fill: data that means nothing differs.
-    pub(crate) number: u32,
-}
-
-/// What a run wrote to a file.
-pub(crate) struct WrittenFile {
-    /// Whether each write of a block had a generation of its own.
-    pub(crate) numbers: bool,
-    /// Where every block was written, by each of the passes that have ended; `None`: it is not known
-    /// which were.
-    pub(crate) all_of: Option<HeldRange>,
-    pub(crate) passes: WritePasses,
-}
-
-/// The blocks that a workload uses in so many bytes of a file.
-pub(crate) fn used_blocks(workload: &Workload, bytes: u64, file_bytes: u64) -> HeldRange {
-    let (offset, block) = (workload.files.offset.0, workload.blocks.smallest().0);
-    HeldRange::of_blocks(offset, block, bytes, file_bytes)
-}
-
-/// What a verified file is marked with: the pattern, and the seed where the content depends on it.
-pub(crate) fn pattern_label(workload: &Workload) -> String {
-    match workload.verify.pattern {
-        VerifyPattern::Random => format!("random, seed {}", workload.seed),
-        VerifyPattern::Zeros
-        | VerifyPattern::Ones
-        | VerifyPattern::Sequential
-        | VerifyPattern::Header => workload.verify.pattern.word().to_owned(),
-    }
-}
-
-pub(crate) fn verify_pattern(pattern: VerifyPattern) -> Pattern {
-    match pattern {
-        VerifyPattern::Zeros => Pattern::Zeros,
-        VerifyPattern::Ones => Pattern::Ones,
-        VerifyPattern::Sequential => Pattern::Sequential,
-        VerifyPattern::Random => Pattern::Random,
-        VerifyPattern::Header => Pattern::Header,
-    }
-}
-
-pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
-    match pattern {
-        DataPattern::Zeros => Fill::Zeros,
-        DataPattern::Ones => Fill::Ones,
-        DataPattern::Sequential => Fill::Sequential,
-        DataPattern::Random => Fill::Random,
-    }
-}
-
-/// Whether each write of a block is to have a generation of its own. Where every block is written once,
-/// or once a pass, the run or the pass has one.
-pub(super) fn numbers_rewrites(workload: &Workload) -> bool {
-    let io = super::use_of(workload);
-    workload.verify.on
-        && workload.verify.pattern.tells_writes_apart()
-        && io.writes
-        && !workload.reads_back()
-        && (io.reads || !workload.stop.complete)
-}
+/// What no part of a verified pattern is shorter than, but for the end of a file.
+const PATTERN_UNIT: u64 = HEADER_UNIT as u64;
 
 impl FileContent {
     /// What the mark of an open regular file says of its content; `None`: there is no such file.
@@ -146,6 +86,7 @@ impl FileContent {
             newest: mark.generation,
         });
         Ok(Self {
+            id: mark.file.filter(|_| lineage.is_some()),
             mark: Some(mark),
             pattern,
             held,
@@ -162,6 +103,11 @@ impl FileContent {
         }
     }
 
+    /// Its name in verified content: the one that it has, or this one from now on.
+    pub(super) fn named(&mut self, id: u32) -> u32 {
+        *self.id.get_or_insert(id)
+    }
+
     /// Whether every block that this workload uses in so many bytes of the file holds what it
     /// verifies.
     pub(crate) fn holds(&self, workload: &Workload, bytes: u64) -> bool {
@@ -169,7 +115,7 @@ impl FileContent {
         self.is_of(workload) && self.held.has(used)
     }
 
-    fn is_of(&self, workload: &Workload) -> bool {
+    pub(super) fn is_of(&self, workload: &Workload) -> bool {
         self.pattern.as_deref() == Some(pattern_label(workload).as_str())
     }
 
@@ -183,7 +129,21 @@ impl FileContent {
     /// Whether it is certain that some block that this workload uses does not hold what it verifies,
     /// so that a failed check would mean nothing.
     pub(crate) fn certainly_lacks(&self, workload: &Workload, bytes: u64) -> bool {
-        matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload, bytes)
+        match self.state {
+            State::Unknown => false,
+            // Before it began, or when it had filled all.
+            State::Unfinished => !self.may_hold(workload, bytes),
+            State::AsLeft | State::Touched => !self.holds(workload, bytes),
+        }
+    }
+
+    /// What a mark says that a run left open: what every block held, of whichever write.
+    fn may_hold(&self, workload: &Workload, bytes: u64) -> bool {
+        let mark = self.mark.as_ref();
+        mark.is_some_and(|mark| {
+            mark.pattern.as_deref() == Some(pattern_label(workload).as_str())
+                && mark.held.has(used_blocks(workload, bytes, u64::MAX))
+        })
     }
 
     /// Whether nobody else wrote here since Fathom did.
@@ -246,12 +206,13 @@ impl FileContent {
         }
     }
 
-    /// The mark while the file is being written.
-    pub(crate) fn begin(&self, bytes: u64) -> Mark {
+    /// The mark while the file is being written, which is to have so many bytes and had others.
+    pub(crate) fn begin(&self, workload: &Workload, bytes: u64, had: u64) -> Mark {
         let made_by = concat!("fathom ", env!("CARGO_PKG_VERSION"));
+        let longest = bytes.max(had);
         let mut mark = Mark::new(
             made_by,
-            bytes.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)),
+            longest.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)),
         );
         if let Some(known) = self.lineage {
             (mark.run, mark.generation, mark.oldest) = (
@@ -259,6 +220,14 @@ impl FileContent {
                 known.newest,
                 known.oldest,
             );
+            mark.file = self.id;
+        }
+        if workload.verify.on && self.is_as_left() && self.is_of(workload) {
+            mark.pattern.clone_from(&self.pattern);
+            mark.held = match longest > had {
+                true => self.held.until(had),
+                false => self.held,
+            };
         }
         mark
     }
@@ -329,8 +298,12 @@ impl FileContent {
             .map_or((new, generation), |(known, joined)| (joined, known.oldest))
     }
 
-    /// A fill has ended: of what lacked, or all of `whole`.
-    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, whole: Option<HeldRange>) {
+    /// A fill has ended.
+    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, filled: FilledRange) {
+        let (whole, grown) = match filled {
+            FilledRange::Whole(range) => (Some(range), None),
+            FilledRange::Lacking(grown) => (None, grown),
+        };
         let generation = self.fill_generation(whole.is_some());
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
@@ -345,7 +318,22 @@ impl FileContent {
             });
         } else if !self.is_of(workload) {
             self.pattern = None;
+        } else if let Some(joined) = grown.and_then(|grown| self.held.with(grown)) {
+            self.held = joined;
         }
+    }
+
+    /// What lacks data at the end of a file that had so many bytes and is to have more, if what it has
+    /// is to stay: a pattern is written in whole units, of which the old end may have a part.
+    pub(super) fn grown(&self, workload: &Workload, had: u64, bytes: u64) -> Option<HeldRange> {
+        let held = self.held.to.filter(|_| self.is_of(workload));
+        let whole_units = had / PATTERN_UNIT * PATTERN_UNIT;
+        let from = match workload.verify.on {
+            true => held.map_or(whole_units, |held| held.min(whole_units)),
+            false => had,
+        };
+        let range = HeldRange { from, to: None };
+        (bytes > had).then(|| range.until(bytes))
     }
 
     /// A run with writes has ended.
@@ -384,6 +372,7 @@ impl FileContent {
             .pattern
             .as_ref()
             .map_or_else(HeldRange::default, |_| self.held);
+        mark.file = self.id.filter(|_| self.lineage.is_some());
         mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
         (mark.generation, mark.oldest) = self
             .lineage

@@ -2,9 +2,9 @@
 
 use super::fill::{self, Ranges, bytes_of, fill_file, lacking};
 use super::fill_plan::FillPlan;
-use super::lineage::FillPart;
 use super::seal::Unsealed;
 use super::undo::Undo;
+use super::written::{FillPart, FilledRange};
 use super::{FilePlan, Prepared, Progress, ReadyFile, use_of};
 use crate::error::RunError;
 use crate::safety::{self, Access, Announced, Approval, FileId, HeldRange, Referent};
@@ -75,6 +75,10 @@ fn fill_reason(workload: &Workload) -> &'static str {
 pub(super) struct OpenedFile {
     pub(super) plan: FilePlan,
     pub(super) file: Arc<File>,
+    /// How long it was before.
+    had: u64,
+    /// Whether something was written to it.
+    is_filled: bool,
     /// What is still to be written of it.
     pub(super) lacks: Ranges,
     pub(super) referent: Referent,
@@ -108,13 +112,15 @@ impl OpenedFile {
             Some(safety::announce(&file, path, plan.access)?)
         };
         if will_be_written && !plan.is_device {
-            let mut mark = plan.content.begin(bytes.max(facts.len()));
+            let mut mark = plan.content.begin(workload, bytes, facts.len());
             mark.writers = writers.map(str::to_owned);
             unsealed = Some(Unsealed::mark(&file, path, mark)?);
             size_file(&file, path, bytes, workload)?;
         }
         let lacks = lacking(&plan, workload, &file, facts.len());
         let mut opened = Self {
+            had: facts.len(),
+            is_filled: false,
             lacks,
             referent: Referent::of(&facts),
             plan,
@@ -122,16 +128,19 @@ impl OpenedFile {
             announced,
             unsealed,
         };
-        opened.holds_until(facts.len());
+        opened.holds_what_it_held();
         Ok(opened)
     }
 
-    /// It had so many bytes before it was sized; however this ends, until something is written it holds
-    /// what it held.
-    fn holds_until(&mut self, had: u64) {
+    /// However this ends, until something is written it holds what it held before it was sized.
+    fn holds_what_it_held(&mut self) {
         let mut kept = self.plan.content.clone();
-        if self.file.metadata().is_ok_and(|facts| facts.len() > had) {
-            kept.has_grown(had);
+        if self
+            .file
+            .metadata()
+            .is_ok_and(|facts| facts.len() > self.had)
+        {
+            kept.has_grown(self.had);
         }
         if let Some(unsealed) = &mut self.unsealed
             && kept.is_as_left()
@@ -185,10 +194,18 @@ impl OpenedFile {
     pub(super) fn was_filled(&mut self, workload: &Workload, fresh_run: u64) {
         if self.plan.fill != FillPlan::Nothing {
             let bytes = self.file.metadata().map_or(u64::MAX, |facts| facts.len());
-            let all = HeldRange::default().until(self.plan.bytes).in_file(bytes);
-            let whole = self.is_whole().then_some(all);
-            self.plan.content.filled(workload, fresh_run, whole);
+            let all = HeldRange::default().until(self.plan.bytes);
+            let grown = || {
+                let content = &self.plan.content;
+                content.grown(workload, self.had, self.plan.bytes)
+            };
+            let filled = match self.is_whole() {
+                true => FilledRange::Whole(all.in_file(bytes)),
+                false => FilledRange::Lacking(grown().map(|grown| grown.in_file(bytes))),
+            };
+            self.plan.content.filled(workload, fresh_run, filled);
             (self.plan.fill, self.lacks) = (FillPlan::Nothing, Vec::new());
+            self.is_filled = true;
         }
     }
 
@@ -218,6 +235,9 @@ impl OpenedFile {
         } = self.plan;
         if let Some(unsealed) = &mut self.unsealed {
             unsealed.now_holds(&content);
+            if self.is_filled && workload.verify.on {
+                unsealed.tell();
+            }
         }
         let is_asked = use_of(workload).reads && !is_device;
         ReadyFile {

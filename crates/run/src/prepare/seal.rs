@@ -1,7 +1,7 @@
 //! The end of a run on its files: marks that say what they hold, and which files have gone
 //! meanwhile.
 
-use super::lineage::{WrittenFile, used_blocks};
+use super::written::{WrittenFile, used_blocks};
 use super::{FileContent, Prepared, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
@@ -38,6 +38,14 @@ impl Unsealed {
     /// What the seal will say of the content.
     pub(super) fn now_holds(&mut self, content: &FileContent) {
         self.mark = self.mark.take().map(|mark| content.stamp(mark));
+    }
+
+    /// Says so in the file at once, for whoever looks at it if this run is killed.
+    pub(super) fn tell(&self) {
+        if let Some(mark) = &self.mark {
+            let _the_seal_is_tried_as_well =
+                safety::write_mark(&self.file, &self.path, mark, &RealProbe);
+        }
     }
 
     pub(super) fn leave(mut self) {

@@ -4,14 +4,18 @@
 use super::among::{Among, as_found};
 use super::fill::{Ranges, bytes_of, fill_file, part_of};
 use super::known::{KnownBy, seen_until, sees};
-use super::lineage::{FillPart, KnownLineage};
+use super::lineage::KnownLineage;
 use super::ready::OpenedFile;
+use super::written::{FillPart, FilledRange};
 use super::{FileContent, FilePlan, Prepared, Progress, ReadyFile, plans, use_of};
 use crate::error::RunError;
+use crate::layout::FileSpec;
 use crate::probe::RealProbe;
 use crate::resolve::Resolved;
 use crate::safety::{self, Access, HeldRange, Referent, WriteRequest};
 use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
+use std::io;
 use std::path::Path;
 use workload::Workload;
 
@@ -20,6 +24,8 @@ const MOST_PIECES: usize = 100_000;
 /// What the root tells of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Made {
+    /// Its name in verified content, where that is not the one of its place.
+    own_id: Option<u32>,
     bytes: u64,
     lacks: Ranges,
     lineage: Option<KnownLineage>,
@@ -35,13 +41,14 @@ struct AllMade {
 }
 
 impl AllMade {
-    fn of(opened: &[OpenedFile], writers: &str) -> Self {
+    fn of(opened: &[OpenedFile], specs: &[FileSpec], writers: &str) -> Self {
         let mut out = Self {
             writers: writers.to_owned(),
             files: Vec::new(),
         };
-        for file in opened {
+        for (file, spec) in opened.iter().zip(specs) {
             let made = Made {
+                own_id: Some(file.plan.id).filter(|id| *id != spec.id),
                 bytes: file.plan.bytes,
                 lacks: file.lacks.clone(),
                 lineage: file.plan.content.lineage,
@@ -93,7 +100,7 @@ impl Prepared {
             let mut tell = |bytes| progress(done + bytes, own);
             done += file.fill(workload, self.fresh_run, &mut tell)?;
         }
-        let made = AllMade::of(&opened, &writers);
+        let made = AllMade::of(&opened, &resolved.layout.files, &writers);
         let work = among.confer((), |_| made).map(|made| FillWork {
             among,
             resolved,
@@ -112,6 +119,9 @@ impl Prepared {
         });
         self.has_filled(done + filled?, clock_ns().saturating_sub(before), workload);
         for mut file in opened {
+            if !file.plan.is_device {
+                check_not_cut(&file.plan.path, file.file.metadata(), file.plan.bytes)?;
+            }
             file.was_filled(workload, self.fresh_run);
             self.take(file.ready(workload), workload);
         }
@@ -139,6 +149,9 @@ impl Prepared {
         let fillers = work.fillers(looked.sees_all)?;
         let filled = work.fill(&looked, &fillers, progress)?;
         self.has_filled(filled, clock_ns().saturating_sub(before), workload);
+        for (spec, made) in resolved.layout.files.iter().zip(work.made.each()) {
+            made.check_not_cut(&spec.path, std::fs::metadata(&spec.path))?;
+        }
         let found = as_found(resolved);
         // What there is to say of these files says who made them.
         let notices = self.notices.clone();
@@ -151,6 +164,7 @@ impl Prepared {
             looked.check_same(ready, &work.made.writers)?;
             made.check_length(ready)?;
             ready.content = made.content_after(workload, self.fresh_run);
+            ready.id = made.own_id.unwrap_or(ready.id);
         }
         Ok(())
     }
@@ -165,10 +179,23 @@ impl Made {
     fn content_after(&self, workload: &Workload, fresh_run: u64) -> FileContent {
         let mut content = FileContent::known(self.lineage);
         if !self.lacks.is_empty() {
-            let whole = self.is_whole().then(HeldRange::default);
-            content.filled(workload, fresh_run, whole);
+            // What a file holds its mark says, which is the root's.
+            let all = HeldRange::default();
+            let filled = match self.is_whole() {
+                true => FilledRange::Whole(all),
+                false => FilledRange::Lacking(None),
+            };
+            content.filled(workload, fresh_run, filled);
         }
         content
+    }
+
+    /// Of a device nothing is marked, and its length is asked elsewhere.
+    fn check_not_cut(&self, path: &Path, facts: io::Result<Metadata>) -> Result<(), RunError> {
+        match self.is_marked {
+            true => check_not_cut(path, facts, self.bytes),
+            false => Ok(()),
+        }
     }
 
     /// Ranks that know another length would use other blocks.
@@ -183,6 +210,18 @@ impl Made {
             self.bytes
         )))
     }
+}
+
+/// What is shorter than it was made somebody else has cut.
+fn check_not_cut(path: &Path, facts: io::Result<Metadata>, bytes: u64) -> Result<(), RunError> {
+    let has = facts.map_or(bytes, |facts| facts.len());
+    if has >= bytes {
+        return Ok(());
+    }
+    Err(RunError::Unsuitable(format!(
+        "{} was cut to {has} of {bytes} bytes while it was made: run again when nobody else uses it",
+        path.display()
+    )))
 }
 
 /// All files as a rank found them.
@@ -313,12 +352,13 @@ impl FillWork<'_> {
                 continue;
             }
             let file = known_by.open(&spec.path, &self.made.writers)?;
+            let id = made.own_id.unwrap_or(spec.id);
             let content = FileContent::known(made.lineage);
             let part = FillPart {
                 is_whole: made.is_whole(),
                 number,
             };
-            let filler = content.filler(workload, spec.id, self.fresh_run, part)?;
+            let filler = content.filler(workload, id, self.fresh_run, part)?;
             let mut tell = |bytes| progress(done + bytes, to_do);
             done += fill_file(&file, &spec.path, ranges, filler, &mut tell)?;
         }

@@ -1,7 +1,7 @@
 //! What a rank asks of files that another rank approved and marked.
 
 use super::owner::{XATTR, decode_mark, read_sidecar, resolve, sidecar_path};
-use super::{Access, Facts, MarkError, Probe, Refusal, Subject, WriteRequest, lock};
+use super::{Access, Facts, MarkError, Probe, Refusal, WriteRequest, lock};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,21 +9,8 @@ use std::path::Path;
 
 /// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
 pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
-    let Some(subject) = unused(path, root, probe)? else {
-        return Ok(());
-    };
-    let by = match subject {
-        Subject::Regular { .. } => sys::open_without_waiting(File::options().read(true), 0, path)
-            .ok()
-            .and_then(|file| lock::other_writer(&file)),
-        Subject::Absent
-        | Subject::Directory
-        | Subject::Fifo
-        | Subject::Socket
-        | Subject::Character(_)
-        | Subject::Block(_) => None,
-    };
-    by.map_or(Ok(()), |by| {
+    check_not_in_use(path, root, probe)?;
+    written_by(path).map_or(Ok(()), |by| {
         Err(Refusal::Written {
             path: path.to_owned(),
             by,
@@ -31,15 +18,17 @@ pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Resul
     })
 }
 
-/// Refuses a target that is mounted or swapped to here; other ranks may be writing to it.
-pub(crate) fn check_not_in_use(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
-    unused(path, root, probe).map(drop)
+/// The other process of this host that writes to a regular file, as words.
+pub(crate) fn written_by(path: &Path) -> Option<String> {
+    let file = sys::open_without_waiting(File::options().read(true), 0, path).ok()?;
+    let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
+    is_file.then(|| lock::other_writer(&file)).flatten()
 }
 
-/// What is there, which nothing of this host is made of.
-fn unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<Option<Subject>, Refusal> {
+/// Refuses a target that is mounted or swapped to here; other ranks may be writing to it.
+pub(crate) fn check_not_in_use(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
     if fs::metadata(path).is_err() {
-        return Ok(None);
+        return Ok(());
     }
     let request = WriteRequest {
         path,
@@ -53,7 +42,7 @@ fn unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<Option<Subject>
             uses: facts.uses,
         });
     }
-    Ok(Some(facts.subject))
+    Ok(())
 }
 
 /// What the ranks that write to an open file know it by, as one of them marked it. Of a sidecar the

@@ -54,6 +54,9 @@ pub struct Mark {
     /// Where every block holds it.
     #[serde(default, skip_serializing_if = "HeldRange::is_all")]
     pub held: HeldRange,
+    /// What the file is called in verified content, with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<u32>,
     /// The run that wrote last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -85,6 +88,7 @@ impl Mark {
             size_bytes,
             pattern: None,
             held: HeldRange::default(),
+            file: None,
             run: None,
             generation: 0,
             oldest: 0,
