@@ -80,8 +80,7 @@ impl RankLink {
 
     /// Whether this is the first of those that are left where the root is not.
     pub(crate) fn speaks_for_lost_root(&self) -> bool {
-        let lost = self.seen.lost();
-        lost.contains(&0) && (0..self.rank).all(|before| lost.contains(&before))
+        self.rank > 0 && (0..self.rank).all(|rank| self.seen.lost().contains(&rank))
     }
 
     pub(crate) fn seen(&self) -> &Arc<GroupView> {
