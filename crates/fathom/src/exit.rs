@@ -108,12 +108,16 @@ impl FrontNews {
         self.code = self.code.max(code);
     }
 
+    /// Whether nothing in the line was for this process.
+    pub(crate) fn is_none(&self) -> bool {
+        self.code.is_none() && self.begun.is_empty()
+    }
+
     /// What is for people, where it is more than the name that a launcher puts before a rank's words.
     pub(crate) fn for_people(&self) -> Option<&str> {
-        let is_news = self.code.is_some() || !self.begun.is_empty();
         let text = self.rest.trim();
         let is_name = !text.contains(' ') && text.ends_with([':', ']', '>']);
-        let is_nothing = is_news && (text.is_empty() || is_name);
+        let is_nothing = !self.is_none() && (text.is_empty() || is_name);
         (!is_nothing).then_some(self.rest.as_str())
     }
 }

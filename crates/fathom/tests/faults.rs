@@ -498,7 +498,7 @@ fn verified_files_are_made_longer_and_written_in_part_and_what_they_hold_stays_k
         // Some of a longer file, from an offset on, to before its end, and filled anew.
         work(&[&WRITE[..], &["--file-size", "2M", "--offset", "64K"]].concat());
         work(&[&WRITE[..], &["--file-size", "1M"]].concat());
-        work(&["--refill", "--file-size", "512K", "--duration", "0s"]);
+        work(&["--refill", "--file-size", "500000", "--duration", "0s"]);
         known("3000001", 732);
         let grown = [
             "--file-size",
@@ -576,6 +576,19 @@ fn blocks_are_of_their_file_and_what_is_lost_is_told() {
         verified(&[&tree[..], &[files]].concat()).expect(0);
     }
     verified(&["d/dir.0001/file.000000"]).expect(0);
+    // Its number stays where the run on it is killed.
+    let words = [
+        "run",
+        "d/dir.0001/file.000000",
+        "--verify",
+        "--write-percent",
+        "50",
+    ];
+    let mixed = ground.start(&[&words[..], &["--duration", LONG]].concat());
+    mixed.wait_until_busy();
+    mixed.signal("KILL");
+    mixed.end();
+    verified(&["d/dir.0001/file.000000"]).expect(0);
     fs::remove_file(ground.path("d/dir.0001/file.000001")).unwrap();
     refused(&[&tree[..], &["3"]].concat(), "is not there");
 }
@@ -632,6 +645,10 @@ fn what_is_lost_of_a_verified_file_is_told_and_not_made_anew() {
     mixed.signal("KILL");
     mixed.end();
     verified(&["h"]).expect(0);
+    // What somebody appended was never held.
+    open("f").set_len(256 << 10).unwrap();
+    assert_eq!(verified(&["f"]).code, Some(2));
+    fs::remove_file(ground.path("g")).unwrap();
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub(crate) use opening::open_for_run;
 use patterns::numbers_rewrites;
 pub(crate) use patterns::{data_fill, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
+pub(crate) use whole::real_name;
 
 use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};

@@ -113,7 +113,12 @@ fn passed_on(
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let news = word.hear(&String::from_utf8_lossy(&line));
             if let Some(text) = news.for_people() {
-                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(text.as_bytes());
+                let text = if news.is_none() {
+                    &line
+                } else {
+                    text.as_bytes()
+                };
+                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(text);
             }
             said.fetch_max(news.code.unwrap_or(exit::NOTHING_SAID), Relaxed);
             muster.add(news.begun);

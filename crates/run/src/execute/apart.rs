@@ -2,7 +2,7 @@
 
 use super::PlannedRun;
 use crate::error::RunError;
-use crate::prepare::use_of;
+use crate::prepare::{real_name, use_of};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -36,9 +36,5 @@ fn places(run: &PlannedRun) -> HashSet<PathBuf> {
     let files = run.resolved.layout.files.iter().map(|file| &file.path);
     let servers = run.resolved.effective.targets.iter();
     let servers = servers.filter(|target| crate::is_server(target));
-    let named = files.chain(servers).map(|path| {
-        let whole = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-        whole.unwrap_or_else(|_| path.clone())
-    });
-    named.collect()
+    files.chain(servers).map(|path| real_name(path)).collect()
 }

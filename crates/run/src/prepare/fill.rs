@@ -2,6 +2,7 @@
 
 use super::FilePlan;
 use super::fill_plan::FillPlan;
+use super::written::whole_units;
 use crate::error::RunError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -62,10 +63,19 @@ pub(super) fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().map(|(start, end)| end - start).sum()
 }
 
-/// What is to be written of a file that had so many bytes before it was made as long as it is to be.
-pub(super) fn lacking(plan: &FilePlan, workload: &Workload, file: &File, had: u64) -> Ranges {
+/// What is to be written of a file that had so many bytes before it was sized, and has others now.
+pub(super) fn lacking(
+    plan: &FilePlan,
+    workload: &Workload,
+    file: &File,
+    (had, has): (u64, u64),
+) -> Ranges {
     match plan.fill {
         FillPlan::Nothing => Vec::new(),
+        // What is behind keeps its pattern, which begins with a whole unit.
+        FillPlan::Whole if workload.verify.on && plan.bytes < has => {
+            vec![(0, whole_units(plan.bytes))]
+        }
         FillPlan::Whole => vec![(0, plan.bytes)],
         FillPlan::Holes => {
             let grown = plan.content.grown(workload, had, plan.bytes);
@@ -77,6 +87,11 @@ pub(super) fn lacking(plan: &FilePlan, workload: &Workload, file: &File, had: u6
             joined(within, grown.map(|grown| (grown.from, plan.bytes)))
         }
     }
+}
+
+/// Whether these are all of a file of so many bytes, but for the last part of a unit.
+pub(super) fn is_whole(lacks: &[(u64, u64)], bytes: u64) -> bool {
+    matches!(lacks, [(0, end)] if *end == bytes || *end > 0 && *end == whole_units(bytes))
 }
 
 /// Ranges in their order and another one behind them all, which may begin in the last.

@@ -1,12 +1,13 @@
 //! How a rank knows a file that another one made.
 
-use super::ReadyFile;
+use super::{FileContent, ReadyFile};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{self, Approval, Referent};
 use std::fs::File;
 use std::path::Path;
 use sys::{Clock as _, MachineClock};
+use workload::Workload;
 
 /// So long a host may hold an older view of a directory than the one in which the root made files.
 const SEEN_WITHIN_NS: u64 = 3_000_000_000;
@@ -44,6 +45,18 @@ impl KnownBy {
         }
     }
 
+    /// What this host's own file held is known no longer: its mark is open from now on.
+    pub(super) fn give_up(&self, ready: &ReadyFile, workload: &Workload) -> Result<(), RunError> {
+        match self {
+            Self::Name | Self::Mark(_) => Ok(()),
+            Self::Approval(_) => {
+                let open = FileContent::default().begin(workload, ready.bytes, ready.bytes);
+                safety::write_mark(&ready.file, &ready.path, &open, &RealProbe)?;
+                Ok(())
+            }
+        }
+    }
+
     /// What is opened for the run must be what was looked at.
     pub(super) fn check_same(&self, ready: &ReadyFile, writers: &str) -> Result<(), RunError> {
         match self {
@@ -67,7 +80,8 @@ pub(super) fn sees(path: &Path, writers: &str, until: u64) -> Option<Referent> {
     let clock = MachineClock::monotonic();
     loop {
         // A directory that is opened is looked up anew.
-        let _what_is_in_it_is_asked_below = path.parent().map(File::open);
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let _what_is_in_it_is_asked_below = File::open(dir.unwrap_or(Path::new(".")));
         let file = sys::open_without_waiting(File::options().read(true), 0, path);
         let seen = file.ok().filter(|file| says(file, path, writers));
         let seen = seen.and_then(|file| file.metadata().ok());

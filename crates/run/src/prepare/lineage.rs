@@ -3,13 +3,13 @@
 
 use super::fill::FillChunk;
 use super::patterns::{data_fill, pattern_label, verify_pattern};
-use super::written::{FillPart, FilledRange, WrittenFile, used_blocks};
+use super::written::{FillPart, FilledRange, WrittenFile, used_blocks, whole_units};
 use crate::content::Lineage;
 use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{HeldRange, Mark, Stale, read_mark};
-use crate::verify::{BlockAddress, HEADER_UNIT, NUMBERS, Verifier};
+use crate::verify::{BlockAddress, NUMBERS, Verifier};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -50,9 +50,6 @@ pub(crate) struct KnownLineage {
     pub(crate) newest: u64,
 }
 
-/// What no part of a verified pattern is shorter than, but for the end of a file.
-const PATTERN_UNIT: u64 = HEADER_UNIT as u64;
-
 impl FileContent {
     /// What the mark of an open regular file says of its content; `None`: there is no such file.
     pub(crate) fn read(file: Option<&File>, path: &Path) -> Result<Self, RunError> {
@@ -75,7 +72,7 @@ impl FileContent {
         };
         let sealed = state != State::Unfinished;
         let pattern = mark.pattern.clone().filter(|_| sealed);
-        let held = mark.held.in_file(facts.len());
+        let held = mark.held.until(mark.size_bytes).in_file(facts.len());
         let run_id = mark
             .run
             .as_deref()
@@ -86,7 +83,8 @@ impl FileContent {
             newest: mark.generation,
         });
         Ok(Self {
-            id: mark.file.filter(|_| lineage.is_some()),
+            // Also where nobody knows which writes it holds.
+            id: mark.file,
             mark: Some(mark),
             pattern,
             held,
@@ -275,10 +273,11 @@ impl FileContent {
         })
     }
 
-    /// The same while something writes to some of its blocks.
-    pub(crate) fn while_written(&self) -> Self {
+    /// The same while what it lacks from `kept` on is written, or while all of it is.
+    pub(crate) fn while_written(&self, kept: Option<u64>) -> Self {
         Self {
-            pattern: None,
+            pattern: self.pattern.clone().filter(|_| kept.is_some()),
+            held: kept.map_or(self.held, |kept| self.held.until(kept)),
             ..self.clone()
         }
     }
@@ -327,9 +326,8 @@ impl FileContent {
     /// is to stay: a pattern is written in whole units, of which the old end may have a part.
     pub(super) fn grown(&self, workload: &Workload, had: u64, bytes: u64) -> Option<HeldRange> {
         let held = self.held.to.filter(|_| self.is_of(workload));
-        let whole_units = had / PATTERN_UNIT * PATTERN_UNIT;
         let from = match workload.verify.on {
-            true => held.map_or(whole_units, |held| held.min(whole_units)),
+            true => held.map_or(whole_units(had), |held| held.min(whole_units(had))),
             false => had,
         };
         let range = HeldRange { from, to: None };

@@ -1,6 +1,6 @@
 //! One approved file after the other: opened, announced, marked, sized and filled.
 
-use super::fill::{self, Ranges, bytes_of, fill_file, lacking};
+use super::fill::{self, Ranges, fill_file, is_whole, lacking};
 use super::fill_plan::FillPlan;
 use super::seal::Unsealed;
 use super::undo::Undo;
@@ -117,7 +117,8 @@ impl OpenedFile {
             unsealed = Some(Unsealed::mark(&file, path, mark)?);
             size_file(&file, path, bytes, workload)?;
         }
-        let lacks = lacking(&plan, workload, &file, facts.len());
+        let longest = bytes.max(look()?.len());
+        let lacks = lacking(&plan, workload, &file, (facts.len(), longest));
         let mut opened = Self {
             had: facts.len(),
             is_filled: false,
@@ -153,11 +154,16 @@ impl OpenedFile {
     }
 
     /// From here on nobody knows what it holds before its end.
-    pub(super) fn is_being_filled(&mut self) {
+    pub(super) fn is_being_filled(&mut self, workload: &Workload) {
+        let is_whole = self.is_whole();
         if let Some(unsealed) = &mut self.unsealed
             && !self.lacks.is_empty()
         {
-            unsealed.now_holds(&self.plan.content.while_written());
+            // What holds the pattern is written to where it ends, if at all.
+            let content = &self.plan.content;
+            let keeps = workload.verify.on && content.is_of(workload) && !is_whole;
+            let from = self.lacks.first().map(|(from, _)| *from);
+            unsealed.now_holds(&content.while_written(from.filter(|_| keeps)));
         }
     }
 
@@ -171,7 +177,7 @@ impl OpenedFile {
         if self.plan.fill == FillPlan::Nothing {
             return Ok(0);
         }
-        self.is_being_filled();
+        self.is_being_filled(workload);
         let FilePlan {
             path, id, content, ..
         } = &self.plan;
@@ -187,14 +193,15 @@ impl OpenedFile {
 
     /// A file without data is filled as a whole, and all of it is one write.
     fn is_whole(&self) -> bool {
-        bytes_of(&self.lacks) == self.plan.bytes
+        is_whole(&self.lacks, self.plan.bytes)
     }
 
     /// What was lacking has been written, by whomever.
     pub(super) fn was_filled(&mut self, workload: &Workload, fresh_run: u64) {
         if self.plan.fill != FillPlan::Nothing {
             let bytes = self.file.metadata().map_or(u64::MAX, |facts| facts.len());
-            let all = HeldRange::default().until(self.plan.bytes);
+            let end = self.lacks.last().map_or(0, |(_, end)| *end);
+            let all = HeldRange::default().until(end);
             let grown = || {
                 let content = &self.plan.content;
                 content.grown(workload, self.had, self.plan.bytes)

@@ -220,6 +220,7 @@ mod tests {
             (256 * k, 132 * k, true, from(132 * k), true),
             (256 * k, 0, true, all, true),
             (512 * k + 100, 0, true, until(512 * k), true),
+            (1 << 20, 0, true, all, true),
         ] {
             workload.files.size = Some(Bytes(bytes));
             workload.files.offset = Bytes(offset);

@@ -2,7 +2,7 @@
 //! what they lack, each a part.
 
 use super::among::{Among, as_found};
-use super::fill::{Ranges, bytes_of, fill_file, part_of};
+use super::fill::{Ranges, bytes_of, fill_file, is_whole, part_of};
 use super::known::{KnownBy, seen_until, sees};
 use super::lineage::KnownLineage;
 use super::ready::OpenedFile;
@@ -110,7 +110,9 @@ impl Prepared {
         let filled = work.and_then(|work| {
             let looked = work.look(|file, _| Some(opened[file].referent))?;
             let fillers = work.fillers(looked.sees_all)?;
-            opened.iter_mut().for_each(OpenedFile::is_being_filled);
+            for file in &mut opened {
+                file.is_being_filled(workload);
+            }
             let filled = work.fill(&looked, &fillers, progress);
             if among.others_may_go_on() {
                 opened.iter_mut().for_each(OpenedFile::leave_unsealed);
@@ -163,6 +165,7 @@ impl Prepared {
         for ((ready, made), looked) in ready.zip(work.made.each()).zip(&looked.files) {
             looked.check_same(ready, &work.made.writers)?;
             made.check_length(ready)?;
+            looked.give_up(ready, workload)?;
             ready.content = made.content_after(workload, self.fresh_run);
             ready.id = made.own_id.unwrap_or(ready.id);
         }
@@ -172,7 +175,7 @@ impl Prepared {
 
 impl Made {
     fn is_whole(&self) -> bool {
-        bytes_of(&self.lacks) == self.bytes
+        is_whole(&self.lacks, self.bytes)
     }
 
     /// What is known of it when all have filled their parts.

@@ -32,7 +32,7 @@ fn check_once(plans: &[FilePlan]) -> Result<(), RunError> {
     let mut names: HashMap<Known, &Path> = HashMap::new();
     for plan in plans.iter().filter(|plan| !plan.is_device) {
         let known = std::fs::metadata(&plan.path).map_or_else(
-            |_| Known::New(std::path::absolute(&plan.path).unwrap_or_else(|_| plan.path.clone())),
+            |_| Known::New(real_name(&plan.path)),
             |facts| {
                 let FileId { dev, ino } = FileId::of(&facts);
                 Known::File(dev, ino)
@@ -49,16 +49,29 @@ fn check_once(plans: &[FilePlan]) -> Result<(), RunError> {
     Ok(())
 }
 
+/// A path without symlinks, as far as it exists.
+pub(crate) fn real_name(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let known = whole.ancestors().find_map(|there| {
+        let real = std::fs::canonicalize(there).ok()?;
+        Some(real.join(whole.strip_prefix(there).ok()?))
+    });
+    // Without a slash at the end, which joining nothing leaves.
+    known.unwrap_or(whole).components().collect()
+}
+
 /// A file that is made anew would hide that it was lost.
 fn check_none_lost(plans: &[FilePlan], workload: &Workload) -> Result<(), RunError> {
-    let shared = || plans.iter().filter(|plan| plan.owner.is_none());
-    let kept = shared().find(|plan| plan.content.is_of(workload));
-    let lost = shared().find(|plan| plan.approval.is_new());
+    // More workers than before may write to files of their own.
+    let writes = use_of(workload).writes;
+    let asked = || plans.iter().filter(|plan| plan.owner.is_none() || !writes);
+    let kept = asked().find(|plan| plan.content.is_of(workload));
+    let lost = asked().find(|plan| plan.approval.is_new());
     let Some((kept, lost)) = kept.zip(lost) else {
         return Ok(());
     };
     Err(RunError::Unsuitable(format!(
-        "{} is not there, and {} holds what an earlier run wrote: what is missing cannot be verified, and to write it again would hide that it was lost; write all of it anew with --refill",
+        "{} is not there, and {} holds what an earlier run wrote: what is missing cannot be verified, and to write it again would hide that it was lost; write all anew with --refill or --write-percent 100 --duration 0s, or give --num-files as before",
         lost.path.display(),
         kept.path.display()
     )))

@@ -2,6 +2,7 @@
 
 use crate::safety::HeldRange;
 use crate::steps::WritePasses;
+use crate::verify::HEADER_UNIT;
 use workload::Workload;
 
 /// What of a file somebody fills.
@@ -11,6 +12,12 @@ pub(crate) struct FillPart {
     pub(crate) is_whole: bool,
     /// Of the parts that several ranks fill: data that means nothing differs.
     pub(crate) number: u32,
+}
+
+/// As many bytes of a file as are whole units of a pattern: no part of one is shorter, but for the end
+/// of a file.
+pub(super) fn whole_units(bytes: u64) -> u64 {
+    bytes / HEADER_UNIT as u64 * HEADER_UNIT as u64
 }
 
 /// What has been filled of a file.
