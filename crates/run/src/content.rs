@@ -267,6 +267,14 @@ impl<'a> Content<'a> {
 }
 
 impl Verified<'_> {
+    /// What of an operation of so many bytes has a header of its own, and is judged by itself.
+    fn part_bytes(&self, len: usize, unit_bytes: u32) -> usize {
+        match self.own {
+            OwnWrites::Numbered(_) | OwnWrites::AmongOthers => unit_bytes as usize,
+            OwnWrites::Unknown | OwnWrites::ByPass(_) => len.max(1),
+        }
+    }
+
     /// Fills a write. Where rewrites are numbered, each block of the space has a number and a
     /// header of its own, whatever the length of the write; and where others write the same blocks,
     /// so that all writes of a block are the same.
@@ -276,11 +284,7 @@ impl Verified<'_> {
             file: file.id,
             offset,
         };
-        let part_bytes = match self.own {
-            OwnWrites::Numbered(_) | OwnWrites::AmongOthers => unit_bytes as usize,
-            OwnWrites::Unknown | OwnWrites::ByPass(_) => buffer.len().max(1),
-        };
-        let parts = buffer.chunks_mut(part_bytes);
+        let parts = buffer.chunks_mut(self.part_bytes(buffer.len(), unit_bytes));
         let mut offset = drawn.offset;
         for (part, block) in parts.zip(blocks_of(space, drawn)) {
             let generation = match self.own {
@@ -307,25 +311,21 @@ impl Verified<'_> {
             file: file.id,
             offset,
         };
-        let expected = self.expected[slot as usize];
-        let rewrites = match self.own {
-            OwnWrites::Numbered(rewrites) => rewrites,
-            OwnWrites::Unknown | OwnWrites::ByPass(_) => {
-                return file.verifier.check(content, at(drawn.offset), expected);
-            }
-            OwnWrites::AmongOthers => {
-                let parts = content.chunks(unit_bytes as usize).zip(blocks);
-                return parts.zip(0..).try_for_each(|((part, _), number)| {
-                    let offset = drawn.offset + number * u64::from(unit_bytes);
-                    file.verifier.check(part, at(offset), expected)
-                });
-            }
-        };
         let most = self.found.len() / self.expected.len();
-        let begun = &self.found[slot as usize * most..];
+        let begun = self.found.iter().skip(slot as usize * most);
+        let parts = content.chunks(self.part_bytes(content.len(), unit_bytes));
         let mut offset = drawn.offset;
-        for ((part, block), begun) in content.chunks(unit_bytes as usize).zip(blocks).zip(begun) {
-            let expected = file.lineage.expected_of(begun.until(rewrites.state(block)));
+        let mut begun = begun.take(most);
+        for (part, block) in parts.zip(blocks) {
+            let expected = match self.own {
+                OwnWrites::Numbered(rewrites) => {
+                    let Some(begun) = begun.next() else { break };
+                    file.lineage.expected_of(begun.until(rewrites.state(block)))
+                }
+                OwnWrites::AmongOthers | OwnWrites::Unknown | OwnWrites::ByPass(_) => {
+                    self.expected[slot as usize]
+                }
+            };
             file.verifier.check(part, at(offset), expected)?;
             offset += part.len() as u64;
         }

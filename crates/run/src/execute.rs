@@ -149,11 +149,10 @@ fn conduct_own(
     let measured = run.measure(&mut part, &mut snapshots);
     if let Err(error) = &measured
         && prepared.is_used_by_ranks
-    {
         // Before new files are removed and the marks of others sealed.
-        if among.end_without(error) {
-            leave_unsealed(&mut prepared);
-        }
+        && among.end_without(error)
+    {
+        leave_unsealed(&mut prepared);
     }
     let (measured, reports, start) = measured?;
     prepared.undo.keep();

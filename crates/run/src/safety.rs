@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::RunError;
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
-pub(crate) use elsewhere::{check_not_in_use, check_unused, read_writers, written_by};
+pub(crate) use elsewhere::{check_not_in_use, check_unused, check_unwritten, read_writers};
 pub use lock::kernels_use;
 pub(crate) use lock::{Announced, announce};
 pub use output::{OutputFile, OutputForm, check_apart};

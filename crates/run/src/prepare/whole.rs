@@ -3,7 +3,7 @@
 
 use super::{FilePlan, use_of};
 use crate::error::RunError;
-use crate::safety::{self, Access, FileId, Refusal};
+use crate::safety::{self, Access, FileId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -82,7 +82,5 @@ fn check_unwritten(plan: &FilePlan) -> Result<(), RunError> {
     if plan.access != Access::Read {
         return Ok(());
     }
-    let by = safety::written_by(&plan.path);
-    let path = plan.path.clone();
-    by.map_or(Ok(()), |by| Err(Refusal::Written { path, by }.into()))
+    Ok(safety::check_unwritten(&plan.path)?)
 }

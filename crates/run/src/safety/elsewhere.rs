@@ -10,19 +10,20 @@ use std::path::Path;
 /// Refuses a target that somebody here uses, whatever it holds and whoever may write to it.
 pub(crate) fn check_unused(path: &Path, root: &Path, probe: &dyn Probe) -> Result<(), Refusal> {
     check_not_in_use(path, root, probe)?;
-    written_by(path).map_or(Ok(()), |by| {
+    check_unwritten(path)
+}
+
+/// Refuses a regular file that another process of this host writes to.
+pub(crate) fn check_unwritten(path: &Path) -> Result<(), Refusal> {
+    let file = sys::open_without_waiting(File::options().read(true), 0, path).ok();
+    let file = file.filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()));
+    let by = file.and_then(|file| lock::other_writer(&file));
+    by.map_or(Ok(()), |by| {
         Err(Refusal::Written {
             path: path.to_owned(),
             by,
         })
     })
-}
-
-/// The other process of this host that writes to a regular file, as words.
-pub(crate) fn written_by(path: &Path) -> Option<String> {
-    let file = sys::open_without_waiting(File::options().read(true), 0, path).ok()?;
-    let is_file = file.metadata().is_ok_and(|facts| facts.is_file());
-    is_file.then(|| lock::other_writer(&file)).flatten()
 }
 
 /// Refuses a target that is mounted or swapped to here; other ranks may be writing to it.
