@@ -102,6 +102,25 @@ pub struct PeerFault {
     pub exit_code: i32,
 }
 
+impl PeerFault {
+    /// The exit code where a rank is lost, or did not take part.
+    pub const LOST: i32 = 5;
+
+    /// A rank is lost.
+    #[must_use]
+    pub fn lost(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            exit_code: Self::LOST,
+        }
+    }
+
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        self.exit_code == Self::LOST
+    }
+}
+
 impl CommonStart {
     /// The other ranks, where they are connected.
     #[must_use]

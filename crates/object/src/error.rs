@@ -39,7 +39,7 @@ impl LoadError {
             Self::Target(_) => 1,
             Self::Interrupted => sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code),
             Self::Group(fault) => fault.exit_code,
-            Self::Missed { .. } => 5,
+            Self::Missed { .. } => PeerFault::LOST,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::safety::{MarkError, Refusal};
 use engine::EngineError;
+use host::PeerFault;
 use std::io;
 use std::path::PathBuf;
 use units::Nanos;
@@ -44,14 +45,13 @@ pub enum RunError {
     )]
     Missed { rank: u32, late_ns: u64 },
     /// A rank of the group cannot go on.
-    #[error("{text}")]
-    Group { text: String, exit_code: i32 },
+    #[error("{}", .0.text)]
+    Group(PeerFault),
 }
 
-impl From<host::PeerFault> for RunError {
-    fn from(fault: host::PeerFault) -> Self {
-        let host::PeerFault { text, exit_code } = fault;
-        Self::Group { text, exit_code }
+impl From<PeerFault> for RunError {
+    fn from(fault: PeerFault) -> Self {
+        Self::Group(fault)
     }
 }
 
@@ -92,8 +92,8 @@ impl RunError {
             | Self::Mark(_)
             | Self::Engine(_) => 2,
             Self::Interrupted { signal } => 128 + signal,
-            Self::Late { .. } | Self::Missed { .. } => 5,
-            Self::Group { exit_code, .. } => *exit_code,
+            Self::Late { .. } | Self::Missed { .. } => PeerFault::LOST,
+            Self::Group(fault) => fault.exit_code,
         }
     }
 }

@@ -8,14 +8,14 @@ mod reports;
 use crate::account::Ended;
 use crate::common_start;
 use crate::error::RunError;
-use crate::prepare::{Among, check, leave_unsealed, prepare_among, residency, seal};
+use crate::prepare::{Among, check, prepare_among, residency};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::snapshot::Snapshots;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
 use apart::check_apart;
 use file_limit::check_file_limit;
-use finished::WrittenEnd;
+use finished::{WrittenEnd, end_together, end_unbegun};
 use host::{
     Context, Counted, Event, Measured, Observation, Participant, Session, Watch, fresh_run,
 };
@@ -146,36 +146,15 @@ fn conduct_own(
     let record = context.record("run", &phase.name, file.map(|file| file.path.as_path()));
     let asked = &phase.workload;
     let mut snapshots = Snapshots::of(context, &record, asked, &resolved, &prepared, &shared);
-    let measured = run.measure(&mut part, &mut snapshots);
-    if let Err(error) = &measured
-        && prepared.is_used_by_ranks
-        // Before new files are removed and the marks of others sealed.
-        && among.end_without(error)
-    {
-        leave_unsealed(&mut prepared);
-    }
-    let (measured, reports, start) = measured?;
-    prepared.undo.keep();
-    let own = WrittenEnd::of(&shared, &reports);
-    // Whoever still writes writes to files that others made.
-    let end = match among.confer(own, WrittenEnd::of_all) {
-        Ok(of_all) if prepared.is_used_by_ranks => of_all,
-        Ok(_) => own,
-        Err(_) if prepared.is_used_by_ranks => WrittenEnd::default(),
-        Err(_) => own,
+    let (measured, reports, start) = match run.measure(&mut part, &mut snapshots) {
+        Ok(measured) => measured,
+        Err(error) => {
+            end_unbegun(among, &mut prepared, &resolved.effective, &error);
+            return Err(error);
+        }
     };
-    // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
-    // says that the run did not end.
-    if end.have_all_ended {
-        seal(
-            &mut prepared,
-            &resolved.effective,
-            end.completed,
-            end.passes,
-        );
-    } else {
-        leave_unsealed(&mut prepared);
-    }
+    let own = WrittenEnd::of(&shared, &reports);
+    let end = end_together(among, &mut prepared, &resolved.effective, own);
     let residency = residency(&prepared);
     let ended = Ended {
         common_start: context.common_start.as_ref().map(|_| start),

@@ -17,8 +17,6 @@ use sys::MachineClock;
 
 /// Signals are looked at so often by whoever waits for other ranks.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a rank that is lost is lost by.
-const LOST: i32 = 5;
 
 /// The group as one rank sees it.
 pub(crate) struct RankLink {
@@ -181,10 +179,7 @@ impl RankLink {
 
     /// The next thing that is told.
     fn next(&self) -> Result<GroupEvent, PeerFault> {
-        let fault = |text: &str| PeerFault {
-            text: text.to_owned(),
-            exit_code: LOST,
-        };
+        let fault = |text: &str| PeerFault::lost(text);
         let told = locked(&self.told);
         loop {
             match told.recv_timeout(LOOK) {
@@ -211,10 +206,7 @@ impl RankLink {
 
     /// This rank's word in the open round, where the others go on without it.
     fn say_left(&self) {
-        let fault = PeerFault {
-            text: "it had ended already".into(),
-            exit_code: LOST,
-        };
+        let fault = PeerFault::lost("it had ended already");
         self.want(MemberInput::Say(
             fault_word(&fault).to_string().into_bytes().into(),
         ));
@@ -224,10 +216,7 @@ impl RankLink {
     pub(crate) fn loss(&self) -> PeerFault {
         let lost = self.seen.lost();
         let names: Vec<String> = lost.iter().map(|rank| self.called(*rank)).collect();
-        PeerFault {
-            text: format!("lost: {}", names.join(", ")),
-            exit_code: LOST,
-        }
+        PeerFault::lost(format!("lost: {}", names.join(", ")))
     }
 
     /// What comes of a step: the first that cannot go on decides.

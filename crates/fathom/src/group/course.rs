@@ -206,10 +206,8 @@ impl RankGroup<'_> {
         if let Some(fault) = fault_of(&answer) {
             return Err(fault);
         }
-        StepWord::hear(&answer).ok_or_else(|| PeerFault {
-            text: "the first rank said what nobody understands".into(),
-            exit_code: 5,
-        })
+        StepWord::hear(&answer)
+            .ok_or_else(|| PeerFault::lost("the first rank said what nobody understands"))
     }
 
     fn decided_step(

@@ -10,6 +10,7 @@ use crate::exit::{self, FrontWord, Usage};
 use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
+use host::PeerFault;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::num::ParseIntError;
@@ -164,7 +165,7 @@ impl LaunchFront {
                 muster.told(),
                 self.way_in()
             ));
-            return Ok(LOST);
+            return Ok(PeerFault::LOST);
         }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
         // A launcher that is content says nothing of ranks of which none has said how it ended.
@@ -180,7 +181,7 @@ impl LaunchFront {
             return Ok(caught.exit_code());
         }
         say(&format!("error: {}", self.failure(end.status)));
-        Ok(LOST)
+        Ok(PeerFault::LOST)
     }
 
     /// What a launcher's end says that is none of ours.
@@ -208,9 +209,6 @@ impl LaunchFront {
         )
     }
 }
-
-/// The exit code where ranks are lost.
-const LOST: i32 = 5;
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
 fn check_mode(matches: &ArgMatches) -> Result<(), String> {

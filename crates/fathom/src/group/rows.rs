@@ -161,7 +161,7 @@ impl AllRanks<'_> {
             word.to_string().into_bytes()
         });
         said.map(|_| ()).map_err(|fault| PeerFault {
-            exit_code: 5,
+            exit_code: PeerFault::LOST,
             ..fault
         })
     }
@@ -196,12 +196,8 @@ impl Generator for AllRanks<'_> {
             return Err(lost.clone().into());
         }
         let measured = self.row(phase, context.interval_ns);
-        let measured = measured.and_then(|record| {
-            record.ok_or_else(|| PeerFault {
-                text: "nothing came of it".into(),
-                exit_code: 5,
-            })
-        });
+        let measured =
+            measured.and_then(|record| record.ok_or_else(|| PeerFault::lost("nothing came of it")));
         measured.map_err(|fault| {
             if fault.exit_code == CANNOT {
                 return RunError::Unsuitable(fault.text);

@@ -281,7 +281,7 @@ impl RankGroup<'_> {
     ) -> Result<WorkEnd> {
         let mut end = WorkEnd {
             record: None,
-            exit_code: 5,
+            exit_code: PeerFault::LOST,
             goes_on: false,
             unsaved: None,
         };

@@ -159,7 +159,7 @@ impl GroupWork {
                         exit_code: 1,
                     }),
                     (Err(error), Some(phase))
-                        if error.exit_code() != 2 && !matches!(error, RunError::Group { .. }) =>
+                        if error.exit_code() != 2 && !matches!(error, RunError::Group(_)) =>
                     {
                         Ok(unstarted(phase, context, &error))
                     }

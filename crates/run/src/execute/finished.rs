@@ -1,11 +1,13 @@
-//! Whether a run wrote everything that it was to write.
+//! Whether a run wrote everything that it was to write, and what its files' marks say then.
 
-use crate::prepare::use_of;
+use crate::error::RunError;
+use crate::prepare::{Among, Prepared, leave_unsealed, seal, use_of};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::WorkerReport;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
+use workload::Workload;
 
 /// What is known of a run's writes when it has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,13 @@ pub(super) struct WrittenEnd {
 }
 
 impl WrittenEnd {
+    /// Nobody wrote, and nobody will.
+    pub(super) const NOTHING: Self = Self {
+        have_all_ended: true,
+        completed: false,
+        passes: WritePasses { begun: 0, ended: 0 },
+    };
+
     pub(super) fn of(shared: &Shared, reports: &[(u32, WorkerReport)]) -> Self {
         Self {
             have_all_ended: reports.len() == shared.workload.threads as usize,
@@ -37,6 +46,60 @@ impl WrittenEnd {
             },
         };
         ranks.into_iter().reduce(of_two).unwrap_or_default()
+    }
+}
+
+/// Keeps the files, and seals their marks once nobody writes to them any more; what all ranks know of
+/// what they wrote.
+pub(super) fn end_together(
+    among: &Among<'_>,
+    prepared: &mut Prepared,
+    workload: &Workload,
+    own: WrittenEnd,
+) -> WrittenEnd {
+    prepared.undo.keep();
+    // Whoever still writes writes to files that others made.
+    let end = match among.confer(own, WrittenEnd::of_all) {
+        Ok(of_all) if prepared.is_used_by_ranks => of_all,
+        Ok(_) => own,
+        Err(_) if prepared.is_used_by_ranks => WrittenEnd::default(),
+        Err(_) => own,
+    };
+    // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
+    // says that the run did not end.
+    if end.have_all_ended {
+        seal(prepared, workload, end.completed, end.passes);
+    } else {
+        leave_unsealed(prepared);
+    }
+    end
+}
+
+/// What a rank does that did not begin, before its new files are removed and its marks are sealed as
+/// they were: others may have begun, with files that it made.
+pub(super) fn end_unbegun(
+    among: &Among<'_>,
+    prepared: &mut Prepared,
+    workload: &Workload,
+    error: &RunError,
+) {
+    if matches!(error, RunError::Missed { .. }) {
+        among.halt();
+        if prepared.is_used_by_ranks {
+            end_together(among, prepared, workload, WrittenEnd::NOTHING);
+        } else {
+            let _what_they_wrote_is_theirs = among.confer(WrittenEnd::NOTHING, WrittenEnd::of_all);
+        }
+        return;
+    }
+    let is_one_lost = matches!(error, RunError::Group(fault) if fault.is_loss());
+    if is_one_lost {
+        among.halt();
+    } else {
+        among.tell(error);
+    }
+    if prepared.is_used_by_ranks && (is_one_lost || among.others_may_go_on()) {
+        leave_unsealed(prepared);
     }
 }
 
@@ -66,5 +129,139 @@ fn write_passes(reports: &[(u32, WorkerReport)]) -> WritePasses {
     WritePasses {
         begun: of().map(|passes| passes.begun).max().unwrap_or(0),
         ended: of().map(|passes| passes.ended).min().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::RunError;
+    use crate::execute::execute;
+    use crate::probe::RealProbe;
+    use crate::safety;
+    use host::{CommonStart, Context, Machine, NoWatch, PeerFault, Peers, StartBy};
+    use record::{Calibration, FathomVersion, GroupAccount, TargetReach};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+    use sys::MachineClock;
+    use units::{Bytes, Percent};
+    use workload::{Phase, Workload};
+
+    /// Another rank, that does as this one and begins before it is asked.
+    #[derive(Debug, Default)]
+    struct Early {
+        is_halted: AtomicBool,
+        conferred: AtomicU32,
+        is_lost: bool,
+    }
+
+    impl Peers for Early {
+        fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
+            assert_eq!(own, Ok(()), "nobody hears it who has begun");
+            own
+        }
+
+        fn confer(
+            &self,
+            own: String,
+            decide: &mut dyn FnMut(&[String]) -> String,
+        ) -> Result<String, PeerFault> {
+            self.conferred.fetch_add(1, Relaxed);
+            Ok(decide(&[own.clone(), own]))
+        }
+
+        fn start(&self) -> Result<u64, PeerFault> {
+            match self.is_lost {
+                true => Err(PeerFault::lost("lost: the other")),
+                false => Ok(1),
+            }
+        }
+
+        fn is_halted(&self) -> bool {
+            self.is_halted.load(Relaxed)
+        }
+
+        fn halt(&self) {
+            self.is_halted.store(true, Relaxed);
+        }
+
+        fn reached(&self, _most: u64) {}
+
+        fn most_reached(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    fn of_two(peers: Arc<Early>) -> Context {
+        Context {
+            clock: MachineClock::monotonic(),
+            machine: Machine::at(Path::new("/")),
+            fathom: FathomVersion::default(),
+            calibration: Calibration::default(),
+            interval_ns: 1_000_000_000,
+            target: None,
+            common_start: Some(CommonStart {
+                rank: 0,
+                group: GroupAccount {
+                    size: 2,
+                    target_is: Some(TargetReach::Shared),
+                    ..GroupAccount::default()
+                },
+                fresh_run: 7,
+                by: StartBy::Peers(peers),
+            }),
+            snapshots: None,
+        }
+    }
+
+    /// What the first rank made for all, and how its run ended.
+    fn begun_by_others(peers: &Arc<Early>, target: &Path) -> RunError {
+        let mut workload = Workload {
+            targets: vec![target.to_path_buf()],
+            ..Workload::default()
+        };
+        workload.files.size = Some(Bytes(1 << 16));
+        workload.access.read_percent = Some(Percent(50.0));
+        let phase = Phase {
+            name: "late".into(),
+            workload,
+        };
+        execute(&phase, &of_two(Arc::clone(peers)), &mut NoWatch).unwrap_err()
+    }
+
+    #[test]
+    fn a_root_that_misses_the_start_ends_the_others_and_seals_what_they_wrote() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("x");
+        let peers = Arc::new(Early::default());
+        let error = begun_by_others(&peers, &target);
+        assert!(matches!(error, RunError::Missed { .. }), "{error}");
+        assert!(peers.is_halted(), "for nothing comes of it");
+        assert!(peers.conferred.load(Relaxed) > 0);
+        let file = std::fs::File::open(&target).unwrap();
+        let mark = safety::read_mark(&file, &target, &RealProbe).unwrap();
+        mark.unwrap()
+            .still_describes(&target.metadata().unwrap())
+            .unwrap();
+    }
+
+    #[test]
+    fn a_file_to_which_a_lost_rank_may_write_is_not_sealed() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("x");
+        let make = |is_lost| {
+            Arc::new(Early {
+                is_lost,
+                ..Early::default()
+            })
+        };
+        begun_by_others(&make(false), &target);
+        let error = begun_by_others(&make(true), &target);
+        assert_eq!(error.exit_code(), 5, "{error}");
+        let file = std::fs::File::open(&target).unwrap();
+        let mark = safety::read_mark(&file, &target, &RealProbe).unwrap();
+        mark.unwrap()
+            .still_describes(&target.metadata().unwrap())
+            .unwrap_err();
     }
 }

@@ -12,9 +12,6 @@ use std::cell::Cell;
 use std::path::Path;
 use units::Percent;
 
-/// What a rank that is lost is lost by.
-const LOST: i32 = 5;
-
 /// The ranks beside which something is prepared; by default there are none.
 #[derive(Default)]
 pub(crate) struct Among<'a> {
@@ -62,7 +59,7 @@ impl<'a> Among<'a> {
     }
 
     fn heard<T>(&self, told: Result<T, PeerFault>) -> Result<T, RunError> {
-        if told.as_ref().is_err_and(|fault| fault.exit_code == LOST) {
+        if told.as_ref().is_err_and(PeerFault::is_loss) {
             self.is_one_lost.set(true);
         }
         Ok(told?)
@@ -73,19 +70,11 @@ impl<'a> Among<'a> {
         self.is_one_lost.get()
     }
 
-    /// Ends what the others may have begun without this rank, and whether they may go on with it all
-    /// the same.
-    pub(crate) fn end_without(&self, error: &RunError) -> bool {
-        if error.exit_code() != LOST {
-            // Nobody has begun.
-            self.tell(error);
-            return self.others_may_go_on();
-        }
+    /// Ends what the others may have begun without this rank.
+    pub(crate) fn halt(&self) {
         if let Some(peers) = self.peers() {
             peers.halt();
         }
-        self.tell(error);
-        true
     }
 
     /// The same, after a step that this rank may have failed at; where it has, the others have ended
@@ -101,9 +90,11 @@ impl<'a> Among<'a> {
     }
 
     /// Says once to the others why this rank cannot go on, and waits for them: they have ended what
-    /// they did, or one is lost.
+    /// they did, or one is lost. What the group itself says they know, and of a missed start they
+    /// hear when they end.
     pub(crate) fn tell(&self, error: &RunError) {
-        if matches!(error, RunError::Group { .. }) || self.is_told.replace(true) {
+        let is_known = matches!(error, RunError::Group(_) | RunError::Missed { .. });
+        if is_known || self.is_told.replace(true) {
             return;
         }
         let fault = PeerFault {
@@ -140,9 +131,8 @@ impl<'a> Among<'a> {
             decided.map_or_else(String::new, |decided| text(serde_json::to_string(&decided)))
         };
         let heard = self.heard(peers.confer(text(serde_json::to_string(&own)), &mut answer))?;
-        serde_json::from_str(&heard).map_err(|error| RunError::Group {
-            text: format!("a rank said what nobody understands: {error}"),
-            exit_code: LOST,
+        serde_json::from_str(&heard).map_err(|error| {
+            PeerFault::lost(format!("a rank said what nobody understands: {error}")).into()
         })
     }
 
