@@ -1,7 +1,10 @@
 //! Files that all ranks use: made by the root, filled by all, verified by each, and sealed when all have
 //! ended.
 
-use super::{LONG, SHORT, begin_line, launchers, may_unshare, nobody_is_left, place, record, said};
+use super::{
+    LONG, SHORT, begin_line, launchers, launchers_by_kind, may_unshare, nobody_is_left, place,
+    record, said,
+};
 use record::{Record, read_records};
 use std::collections::HashSet;
 use std::fs;
@@ -56,7 +59,7 @@ fn failures(record: &Record) -> (u64, u64) {
 
 #[test]
 fn each_rank_fills_a_part_of_what_all_use_and_the_parts_are_the_whole() {
-    for launcher in launchers() {
+    for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         fs::create_dir(dir.path().join("x")).unwrap();
         let words = SHORT.replace("--file-size 4M", "--file-size 9M --num-files 3");
@@ -86,15 +89,11 @@ fn each_rank_fills_a_part_of_what_all_use_and_the_parts_are_the_whole() {
 #[test]
 fn what_one_rank_cannot_fill_ends_all_and_nothing_is_left_that_the_run_made() {
     let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ] && ulimit -f 100000; exec "$@""#;
-    for launcher in launchers() {
+    for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         let words = SHORT.replace("--file-size 4M", "--file-size 160M");
-        let output = launcher
-            .wrapped("4", dir.path(), script, &words)
-            .output()
-            .unwrap();
-        let told = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{name}: {told}");
+        let (code, told) = launcher.wrapped_ended("4", dir.path(), script, &words);
+        assert_eq!(code, Some(1), "{name}: {told}");
         assert!(
             told.contains("cannot fill x") && told.contains("rank 2"),
             "{name}: {told}"
@@ -104,11 +103,8 @@ fn what_one_rank_cannot_fill_ends_all_and_nothing_is_left_that_the_run_made() {
         // What was there before stays Fathom's.
         let (code, told) = launcher.ended(dir.path(), SHORT);
         assert_eq!(code, Some(0), "{name}: {told}");
-        let output = launcher
-            .wrapped("4", dir.path(), script, &words)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
+        let (code, told) = launcher.wrapped_ended("4", dir.path(), script, &words);
+        assert_eq!(code, Some(1), "{name}: {told}");
         let write = SHORT.replace("--random", "--random --write-percent 100");
         let (code, told) = launcher.ended(dir.path(), &write);
         assert_eq!(code, Some(0), "{name}: {told}");
@@ -123,7 +119,7 @@ fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
     }
     let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] || exec "$@"
         exec unshare --mount sh -c 'mount --bind other own && exec "$@"' sh "$@""#;
-    for launcher in launchers().into_iter().take(2) {
+    for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         for of in ["own", "other"] {
             fs::create_dir(dir.path().join(of)).unwrap();
@@ -132,12 +128,8 @@ fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
         let write = SHORT.replace("run x", "run own/x --write-percent 100 --target-is shared");
         for (content, expected) in [(None, "not here"), (Some("theirs"), "--allow-destroy")] {
             let _is_there = content.map(|content| fs::write(&theirs, content).unwrap());
-            let output = launcher
-                .wrapped("3", dir.path(), script, &write)
-                .output()
-                .unwrap();
-            let told = said(&output);
-            assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+            let (code, told) = launcher.wrapped_ended("3", dir.path(), script, &write);
+            assert_eq!(code, Some(2), "{name}: {told}");
             assert!(
                 told.contains(expected) && told.contains("rank 1"),
                 "{name}: {told}"
@@ -157,11 +149,8 @@ fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
         assert_eq!(code, Some(0), "{name}: {told}");
         let more = "own/known --verify --write-percent 50 --target-is shared";
         let mixed = SHORT.replace("run x", &format!("run {more}"));
-        let output = launcher
-            .wrapped("3", dir.path(), script, &mixed)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2), "{name}: {}", said(&output));
+        let (code, told) = launcher.wrapped_ended("3", dir.path(), script, &mixed);
+        assert_eq!(code, Some(2), "{name}: {told}");
         let (code, told) = by_one(dir.path(), known);
         assert_eq!(code, Some(0), "{name}: {told}");
         // Nor is a file of Fathom's own on that host the one that all were to write.
@@ -171,12 +160,8 @@ fn a_file_of_one_host_alone_is_not_written_because_all_are_said_to_see_it() {
         );
         let before = fs::read(&theirs).unwrap();
         assert_eq!(before.len(), 1 << 20, "{name}");
-        let output = launcher
-            .wrapped("3", dir.path(), script, &write)
-            .output()
-            .unwrap();
-        let told = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        let (code, told) = launcher.wrapped_ended("3", dir.path(), script, &write);
+        assert_eq!(code, Some(2), "{name}: {told}");
         assert!(told.contains("--target-is local"), "{name}: {told}");
         assert!(fs::read(&theirs).unwrap() == before, "{name}");
     }
