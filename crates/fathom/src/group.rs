@@ -23,7 +23,7 @@ use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use host::{CommonStart, Machine, StartBy};
-use record::{FathomVersion, GroupAccount, Record, TargetReach};
+use record::{FathomVersion, FileSystem, GroupAccount, Record, TargetReach};
 use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
@@ -38,26 +38,6 @@ pub(crate) use together::{GroupAsked, GroupCourse, run};
 pub(crate) use work::GroupWork;
 
 const HEADING: &str = "Several hosts";
-
-/// File systems that several hosts see alike.
-const NETWORK: [&str; 16] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "9p",
-    "glusterfs",
-    "ocfs2",
-    "gfs2",
-    "afs",
-    "orangefs",
-    "virtiofs",
-    "fuse",
-];
 
 fn arg(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     let arg = Arg::new(name).long(name).value_name(value).help(help);
@@ -297,26 +277,24 @@ fn check_shared(workload: &Workload) -> Result<()> {
 
 /// Whether other hosts see the target, as far as its file system tells.
 fn reach(workload: &Workload) -> TargetReach {
-    let machine = Machine::at(Path::new("/"));
     let target = workload.targets.first();
     if target.is_some_and(|target| run::is_server(target)) {
         return TargetReach::Unknown;
     }
     let place = target.and_then(|target| target.ancestors().find(|path| path.exists()));
-    let place = place.unwrap_or(Path::new("."));
-    let environment = machine.environment(Some(place), FathomVersion::default());
-    let system = environment.storage.and_then(|storage| storage.file_system);
-    let name = system.map(|system| system.kind);
-    let is_network = name.is_some_and(|name| {
-        NETWORK
-            .iter()
-            .any(|known| name == *known || name.starts_with("fuse."))
-    });
-    if is_network {
+    let kind = kind_of(place.unwrap_or(Path::new(".")));
+    if kind.is_some_and(|kind| FileSystem::may_be_of_several_hosts(&kind)) {
         TargetReach::Shared
     } else {
         TargetReach::Local
     }
+}
+
+/// The kind of the file system at this place.
+fn kind_of(place: &Path) -> Option<String> {
+    let machine = Machine::at(Path::new("/"));
+    let environment = machine.environment(Some(place), FathomVersion::default());
+    Some(environment.storage?.file_system?.kind)
 }
 
 /// The same text for all ranks that were asked for the same.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::FileSystem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -199,26 +200,6 @@ pub struct StorageLayer {
     /// Whether memory (or nothing at all) answers instead of a medium, as far as this machine can
     /// see.
     pub is_memory: Option<bool>,
-}
-
-/// A mounted file system.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
-#[serde(default)]
-pub struct FileSystem {
-    pub kind: String,
-    pub source: String,
-    pub mount_point: String,
-    /// The directory of the file system that is mounted: `/`, a subvolume, or the origin of a bind
-    /// mount.
-    pub mount_root: String,
-    /// Options of this mount.
-    pub options: String,
-    /// Options of the file system itself.
-    pub file_system_options: String,
-    /// Not in /proc: set by whoever can call statvfs.
-    pub total_bytes: Option<u64>,
-    /// Not in /proc: set by whoever can call statvfs.
-    pub free_bytes: Option<u64>,
 }
 
 /// How a block device is reached.

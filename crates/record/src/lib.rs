@@ -12,6 +12,7 @@ mod bounded;
 mod course;
 mod environment;
 pub mod figures;
+mod file_system;
 mod group;
 mod histogram;
 mod host;
@@ -39,9 +40,10 @@ pub use accounts::{WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment,
-    FathomVersion, FileSystem, IoLimit, Limit, MemoryFacts, Moment, NumaNode, ProcessFacts,
-    StorageLayer, SystemFacts, Transport,
+    FathomVersion, IoLimit, Limit, MemoryFacts, Moment, NumaNode, ProcessFacts, StorageLayer,
+    SystemFacts, Transport,
 };
+pub use file_system::FileSystem;
 pub use group::{GroupAccount, LostRank, TargetReach};
 pub use histogram::{Histogram, LiveHistogram};
 pub use host::{

@@ -174,7 +174,7 @@ fn conduct_own(
 /// The record of a run that failed before its clock started; nothing was measured.
 #[must_use]
 pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
-    let status = if matches!(error, RunError::Late { .. }) {
+    let status = if matches!(error, RunError::Late { .. } | RunError::Missed { .. }) {
         Status::Incomplete
     } else if sys::caught_signal().is_some() {
         Status::Interrupted

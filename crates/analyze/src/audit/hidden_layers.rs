@@ -2,7 +2,7 @@
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
-use record::{BlockDevice, Record, StorageLayer, Transport};
+use record::{BlockDevice, FileSystem, Record, StorageLayer, Transport};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -12,7 +12,7 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "Something lies between the target and the medium",
     text: "\
 The layers of storage under the target: loop devices, arrays, mappings, network devices,
-overlays; that this is a virtual machine; for records from elsewhere, that it ran in a
+overlays, the server of a network file system; that this is a virtual machine; for records from elsewhere, that it ran in a
 container.
 Each layer may cache, split, copy or delay. A database in a virtual machine on an ext4
 image on a loop device on a mirror of 2 disks has five of them, and a result names one.
@@ -38,7 +38,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if !system.container_hints.is_empty() && (on_overlay || record.source.is_some()) {
         below.insert(0, "a container".to_owned());
     }
-    if system.hypervisor == Some(true) {
+    let file_system = storage.and_then(|storage| storage.file_system.as_ref());
+    let across = file_system.filter(|system| FileSystem::may_be_of_several_hosts(&system.kind));
+    if let Some(system) = across {
+        below.push(format!(
+            "the storage of a server ({} of {})",
+            system.kind, system.source
+        ));
+    }
+    let is_memory = storage.is_some_and(|storage| storage.is_memory == Some(true));
+    if system.hypervisor == Some(true) && across.is_none() && !is_memory {
         below.push("the disk of a virtual machine".to_owned());
     }
     if below.is_empty() {
@@ -148,6 +157,29 @@ mod tests {
         foreign.generator_mut().environment.system.container_hints =
             vec!["Docker container".into()];
         assert_eq!(only(&check(&foreign)), "below the target lie a container");
+    }
+
+    #[test]
+    fn the_server_of_a_network_file_system_is_said_and_no_disk_here() {
+        let mut record = sound();
+        record.generator_mut().environment.system.hypervisor = Some(true);
+        let mut storage = StorageLayer {
+            file_system: Some(FileSystem {
+                kind: "nfs4".into(),
+                source: "filer:/vol".into(),
+                ..FileSystem::default()
+            }),
+            ..StorageLayer::default()
+        };
+        record.generator_mut().environment.storage = Some(storage.clone());
+        assert_eq!(
+            only(&check(&record)),
+            "below the target lie the storage of a server (nfs4 of filer:/vol)"
+        );
+        storage.file_system = None;
+        storage.is_memory = Some(true);
+        record.generator_mut().environment.storage = Some(storage);
+        assert_eq!(check(&record), [], "memory is nobody's disk");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! see the same target.
 
 use super::connection::{RankLink, fault_of, fault_word};
+use super::kind_of;
 use super::work::GroupWork;
 use crate::context;
 use group::Word;
 use host::{Machine, PeerFault};
-use record::{FathomVersion, TargetReach};
+use record::{FathomVersion, FileSystem, TargetReach};
 use run::safety::{FileId, make_new, remove_own};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -82,7 +83,12 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
     };
     let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
     let seen: Vec<bool> = places.iter().map(sees).collect();
-    let own = json!({ "seen": seen }).to_string().into_bytes();
+    let places = places.iter().filter_map(Value::as_str).map(Path::new);
+    let kinds = places.map(|mark| kind_of(mark.parent().unwrap_or(mark)).unwrap_or_default());
+    let kinds: Vec<String> = kinds.collect();
+    let own = json!({ "seen": seen, "kinds": kinds })
+        .to_string()
+        .into_bytes();
     let decided = connection.round(own, |words| {
         one_target(connection, &words, &marks, hello.asked)
             .to_string()
@@ -273,11 +279,16 @@ fn one_target(
     if words.iter().any(Option::is_none) {
         return fault_word(&connection.loss());
     }
-    let said = words.iter().flatten().skip(1);
-    let said = said.map(|word| {
-        let value: Value = serde_json::from_slice(word).unwrap_or_default();
-        let seen = value.get("seen").and_then(Value::as_array).cloned();
-        let seen = seen.unwrap_or_default();
+    let words = words.iter().flatten();
+    let words: Vec<Value> = words
+        .map(|word| serde_json::from_slice(word).unwrap_or_default())
+        .collect();
+    let list = |word: &Value, key: &str| {
+        let list = word.get(key).and_then(Value::as_array).cloned();
+        list.unwrap_or_default()
+    };
+    let said = words.iter().skip(1).map(|word| {
+        let seen = list(word, "seen");
         seen.iter()
             .map(|seen| seen.as_bool() == Some(true))
             .collect()
@@ -294,13 +305,30 @@ fn one_target(
     for (place, (mark, _)) in marks.0.iter().enumerate() {
         let blind = said.iter().zip(1_u32..).filter(|(by, _)| !sees(by, place));
         let blind: Vec<String> = blind.map(|(_, rank)| connection.called(rank)).collect();
+        let directory = mark.parent().unwrap_or(mark);
         if blind.len() != said.len() && !blind.is_empty() {
-            let place = mark.parent().unwrap_or(mark).display();
             let text = format!(
-                "{place} is not the same directory on {} (not mounted?)",
+                "{} is not the same directory on {} (not mounted?)",
+                directory.display(),
                 blind.join(", ")
             );
             return fault_word(&PeerFault { text, exit_code: 2 });
+        }
+        if !blind.is_empty() {
+            let kinds = words.iter().map(|word| {
+                let kind = list(word, "kinds").get(place).cloned();
+                kind.as_ref()
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            });
+            if let Some(text) = unlike(
+                |rank| connection.called(rank),
+                directory,
+                &kinds.collect::<Vec<_>>(),
+            ) {
+                return fault_word(&PeerFault { text, exit_code: 2 });
+            }
         }
         reaches.insert(blind.is_empty());
     }
@@ -312,6 +340,27 @@ fn one_target(
             exit_code: 2,
         }),
     }
+}
+
+/// What is wrong where nobody sees the root's mark, and some have a file system there that all could
+/// have.
+fn unlike(called: impl Fn(u32) -> String, place: &Path, kinds: &[String]) -> Option<String> {
+    let could_be = |kind: &String| FileSystem::may_be_of_several_hosts(kind);
+    if kinds.iter().all(could_be) || !kinds.iter().any(could_be) {
+        return None;
+    }
+    let of = |has: bool| {
+        let those = kinds.iter().zip(0_u32..);
+        let those = those.filter(move |(kind, _)| could_be(kind) == has);
+        let names = those.map(|(kind, rank)| format!("{} ({kind})", called(rank)));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    Some(format!(
+        "{} is not the same directory on {} as on {} (not mounted?); where each host is to have its own, say --target-is local",
+        place.display(),
+        of(false),
+        of(true),
+    ))
 }
 
 #[cfg(test)]
@@ -335,5 +384,25 @@ mod tests {
         assert_eq!(apart("a a"), None);
         assert_eq!(apart("a"), None);
         assert_eq!(super::apart(&[]), None);
+    }
+
+    #[test]
+    fn a_server_s_directory_that_others_have_not_mounted_is_told_from_directories_of_their_own() {
+        let told = |kinds: &str| {
+            let kinds: Vec<String> = kinds.split(' ').map(str::to_owned).collect();
+            unlike(|rank| format!("rank {rank}"), Path::new("/mnt"), &kinds)
+        };
+        assert_eq!(told("xfs ext4"), None, "each has its own disk");
+        assert_eq!(told("nfs4 nfs4"), None, "each has its own server");
+        let text = told("nfs4 xfs nfs4 tmpfs").unwrap();
+        assert!(
+            text.starts_with("/mnt is not the same directory on rank 1 (xfs), rank 3 (tmpfs) as on rank 0 (nfs4), rank 2 (nfs4)"),
+            "{text}"
+        );
+        assert!(text.contains("--target-is local"), "{text}");
+        assert!(
+            told("ext4 lustre").is_some(),
+            "the first has not mounted it"
+        );
     }
 }

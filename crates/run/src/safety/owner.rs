@@ -27,7 +27,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::Probe;
-use super::block_device::FileId;
+use super::block_device::{DeviceNumber, FileId};
 
 /// The extended attribute's name.
 pub const XATTR: &str = "user.fathom";
@@ -292,12 +292,7 @@ pub fn outwait_seals() {
 /// Removes the sidecar of a file that is about to be deleted; an attribute goes with its file.
 pub(super) fn remove_sidecar(path: &Path, of: FileId) -> Result<(), MarkError> {
     let place = sidecar_path(path)?;
-    if read_sidecar(&place)?.is_some_and(|found| {
-        FileId {
-            dev: found.dev,
-            ino: found.ino,
-        } == of
-    }) {
+    if read_sidecar(&place)?.is_some_and(|found| found.is_beside(of)) {
         fs::remove_file(&place).map_err(MarkError::io(&place))?;
     }
     Ok(())
@@ -309,12 +304,15 @@ impl Sidecar {
             (Some(then), Some(now)) => then == now,
             (Some(_) | None, _) => true,
         };
-        FileId::of(metadata)
-            == FileId {
-                dev: self.dev,
-                ino: self.ino,
-            }
-            && same_birth
+        self.is_beside(FileId::of(metadata)) && same_birth
+    }
+
+    /// Whether it is of this file, which lies in the same directory. A file system that is on no device
+    /// of its own, as that of a server, has another number on every host and after every mount.
+    fn is_beside(&self, of: FileId) -> bool {
+        let is_on_a_device = |dev: u64| DeviceNumber::from_dev(dev).major != 0;
+        let (one, other) = (self.dev, of.dev);
+        self.ino == of.ino && (one == other || !is_on_a_device(one) && !is_on_a_device(other))
     }
 }
 
@@ -541,6 +539,25 @@ mod tests {
         };
         assert_eq!(old.speaks_of(&metadata), metadata.created().is_err());
         assert!(Sidecar { born: None, ..old }.speaks_of(&metadata));
+    }
+
+    #[test]
+    fn a_server_s_file_is_the_same_whatever_number_its_mount_has() {
+        let of = |dev: (u64, u64), ino| FileId {
+            dev: dev.0 << 8 | dev.1,
+            ino,
+        };
+        let sidecar = |id: FileId| Sidecar {
+            mark: example(),
+            dev: id.dev,
+            ino: id.ino,
+            born: None,
+        };
+        assert!(sidecar(of((0, 51), 7)).is_beside(of((0, 60), 7)));
+        assert!(!sidecar(of((0, 51), 7)).is_beside(of((0, 60), 8)));
+        assert!(sidecar(of((8, 1), 7)).is_beside(of((8, 1), 7)));
+        assert!(!sidecar(of((8, 1), 7)).is_beside(of((8, 2), 7)));
+        assert!(!sidecar(of((8, 1), 7)).is_beside(of((0, 60), 7)));
     }
 
     #[test]
