@@ -13,6 +13,7 @@ mod header;
 mod judge;
 mod log;
 mod mismatch;
+mod mixture;
 mod rewrites;
 mod self_check;
 

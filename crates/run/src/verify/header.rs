@@ -55,6 +55,16 @@ impl Header {
         payload_words(sum).fill_words(payload, 0);
     }
 
+    /// One of the words of the unit, by its number.
+    pub(super) fn word(&self, index: usize) -> u64 {
+        let fields = self.fields();
+        let sum = checksum(&fields);
+        match index.checked_sub(FIELDS + 1) {
+            Some(of_payload) => payload_words(sum).word(of_payload as u64),
+            None => fields.get(index).copied().unwrap_or(sum),
+        }
+    }
+
     /// The header of a unit in which no byte is damaged.
     #[inline]
     pub(super) fn of_intact(unit: &Unit) -> Option<Self> {

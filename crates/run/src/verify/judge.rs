@@ -2,14 +2,15 @@
 //! not.
 
 use super::header::{HEADER_UNIT, Header, Unit};
+use super::mixture::Mixture;
 use super::{BlockAddress, Expected, ExpectedRun, Mismatch, MismatchClass, MismatchKind, Tearing};
 use crate::data::{Fill, first_difference, is_all, matches_addressed, within};
 
 /// Zeros in a shorter piece of a sector are changed bytes, no hole.
 pub(super) const SHORTEST_HOLE: usize = 16;
-/// Where more generations than this may be in a block, a mixture is looked for among the oldest,
-/// the newest and those beside it.
-const MOST_GENERATIONS: u64 = 1 << 16;
+/// Where more generations than this may be in a block, a mixture is looked for among so many of the
+/// newest, the oldest and those beside it: 128 runs that wrote no block but at random.
+const MOST_GENERATIONS: usize = 1 << 20;
 
 pub(super) fn check_addressed(
     buf: &[u8],
@@ -248,21 +249,6 @@ impl Block<'_> {
             run,
             tearing: _,
         } = self.expected;
-        let known = match run {
-            ExpectedRun::This(run_id) => Some(run_id),
-            ExpectedRun::Any => None,
-        };
-        let far = newest.saturating_sub(oldest) > MOST_GENERATIONS;
-        let generations = (oldest..=newest)
-            .take(if far { 1 } else { usize::MAX })
-            .chain(far.then_some(newest));
-        let by_generation = known.into_iter().flat_map(|run_id| {
-            generations
-                .clone()
-                .map(move |generation| (run_id, generation))
-        });
-        let expected = by_generation
-            .map(|(run_id, generation)| self.expected_header(place, run_id, generation));
         let before = self.units[..index].iter().rev().find_map(Header::of_intact);
         let after = self.units[index + 1..].iter().find_map(Header::of_intact);
         let beside = [before, after]
@@ -270,22 +256,20 @@ impl Block<'_> {
             .flatten()
             .filter(|header| header.covers(place))
             .map(|header| header.moved_to(place));
-        let mut explained = [false; HEADER_UNIT];
-        for candidate in Header::of_sound_fields(unit)
+        let mut mixture = Mixture::of(unit);
+        Header::of_sound_fields(unit)
             .into_iter()
             .chain(beside)
-            .chain(expected)
-        {
-            if self.fault(&candidate, place).is_none() {
-                let mut wanted = [0; HEADER_UNIT];
-                candidate.write(&mut wanted);
-                explained
-                    .iter_mut()
-                    .zip(wanted.iter().zip(unit))
-                    .for_each(|(explained, (wanted, found))| *explained |= wanted == found);
-            }
-        }
-        explained.iter().all(|explained| *explained)
+            .filter(|header| self.fault(header, place).is_none())
+            .for_each(|header| mixture.explain(&header));
+        let ExpectedRun::This(run_id) = run else {
+            return mixture.is_explained();
+        };
+        let of = |generation| self.expected_header(place, run_id, generation);
+        mixture.explain(&of(oldest));
+        mixture.explain(&of(newest));
+        let between = (oldest..=newest).rev().take(MOST_GENERATIONS);
+        mixture.is_explained() || mixture.explain_by_any(between.map(of))
     }
 
     /// The permitted header of a unit without a readable one: the candidate with the fewest
