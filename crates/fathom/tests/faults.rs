@@ -1358,3 +1358,95 @@ fn a_file_grown_by_a_killed_fill_holds_no_holes_when_it_is_read() {
     let facts = fs::metadata(ground.path("f")).unwrap();
     assert!(facts.len() == 4 << 20 && facts.blocks() * 512 >= 4 << 20);
 }
+
+fn typed(ground: &Ground, line: &str) -> Ended {
+    ground.fathom(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+const WHOLE: &str = "--verify --write-percent 100 --duration 0s --no-live";
+
+#[test]
+fn what_a_write_that_was_killed_has_left_is_no_damage() {
+    let ground = Ground::new();
+    for (block, engine) in [("4k", "mmap"), ("4M", "sync")].into_iter().cycle().take(6) {
+        let whole = format!("run f --file-size 16M -b {block} {WHOLE} --allow-destroy f");
+        typed(&ground, &whole).expect(0);
+        let modified = || fs::metadata(ground.path("f")).unwrap().modified().unwrap();
+        let before = modified();
+        let words = format!(
+            "run f -b {block} --verify --write-percent 100 --random --duration {LONG} --engine {engine} --no-live"
+        );
+        let run = ground.start(&words.split_whitespace().collect::<Vec<_>>());
+        until("the file is written", || {
+            (modified() > before).then_some(())
+        });
+        run.signal("KILL");
+        assert_eq!(run.end().code, None);
+        let words = format!("run f -b {block} --verify --duration 0s --no-live");
+        let ended = typed(&ground, &words);
+        ended.expect(0);
+        assert!(ended.stdout.contains("Failures: 0"), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn what_a_write_that_failed_has_left_is_no_damage_until_all_is_written_again() {
+    let ground = Ground::new();
+    let write = format!("run f --file-size 1M -b 64k {WHOLE}");
+    typed(&ground, &write).expect(0);
+    let words: Vec<&str> = write.split_whitespace().collect();
+    let ended = ground
+        .within("trap '' XFSZ; ulimit -f 524", &words)
+        .output();
+    assert_eq!(ended.unwrap().status.code(), Some(1), "a part of a block");
+    let read = "run f -b 64k --verify --duration 0s --no-live";
+    typed(&ground, read).expect(0);
+    typed(&ground, &write).expect(0);
+    let data = fs::read(ground.path("f")).unwrap();
+    typed(&ground, &write).expect(0);
+    let file = fs::File::options().write(true).open(ground.path("f"));
+    file.unwrap().write_all(&data[..64 << 10]).unwrap();
+    let ended = typed(&ground, read);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.contains("stale"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_pattern_without_units_is_filled_to_the_last_byte_that_is_used() {
+    let ground = Ground::new();
+    typed(
+        &ground,
+        "run f --file-size 10000 -b 1000 --write-percent 100 --duration 0s",
+    )
+    .expect(0);
+    let words = "run f --file-size 5000 -b 1000 --verify --verify-pattern random --duration 0s";
+    typed(&ground, &format!("{words} --refill")).expect(0);
+    typed(&ground, words).expect(0);
+}
+
+#[test]
+fn what_is_refused_for_its_workers_is_refused_before_anything_is_written() {
+    let ground = Ground::new();
+    fs::write(ground.path("f"), [7; 8192]).unwrap();
+    for more in [
+        "--threads 4 --file-distribution partitioned",
+        "--threads 3 --worker-regions 4k/4k",
+    ] {
+        for dry in ["", "--dry-run"] {
+            let words =
+                format!("run f -b 4k --refill --duration 0s --allow-destroy f {more} {dry}");
+            ground.refused(&words.split_whitespace().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn works_that_start_together_are_told_apart_by_files_and_not_by_names() {
+    let ground = Ground::new();
+    fs::write(ground.path("one"), "").unwrap();
+    fs::hard_link(ground.path("one"), ground.path("other")).unwrap();
+    typed(&ground, &format!("run one --file-size 1M {WHOLE}")).expect(0);
+    let jobs = "run --no-live -- --bs=4k --size=1m --time_based --runtime=1 --name=w --filename=one --rw=randwrite --name=r --filename=other --rw=randread --verify=crc32c";
+    let why = ground.refused(&jobs.split_whitespace().collect::<Vec<_>>());
+    assert!(why.contains("start together"), "{why}");
+}

@@ -56,6 +56,8 @@ pub(crate) struct Lineage {
     pub(crate) newest: u64,
     pub(crate) writing_run: u64,
     pub(crate) writing: u64,
+    /// Whether what was there before may be what a write was killed in.
+    pub(crate) tearing: Tearing,
 }
 
 impl Lineage {
@@ -109,7 +111,7 @@ impl Lineage {
                 oldest: self.oldest,
                 newest: self.newest,
                 run,
-                tearing: Tearing::Fault,
+                tearing: self.tearing,
             },
         }
     }

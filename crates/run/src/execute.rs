@@ -165,7 +165,7 @@ fn conduct_own(
         measured,
         reports,
         residency,
-        completed: end.completed,
+        completed: end.writes.completed,
         ended_by_peers: context.peers().is_some_and(|peers| peers.is_halted()),
     };
     Ok(ended.complete(record))

@@ -14,6 +14,7 @@ mod opening;
 mod patterns;
 mod ready;
 mod seal;
+mod shares;
 mod space;
 mod tail;
 mod together;
@@ -31,6 +32,7 @@ use patterns::numbers_rewrites;
 pub(crate) use patterns::{data_fill, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
 pub(crate) use whole::real_name;
+pub(crate) use written::RunWrites;
 
 use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
@@ -213,6 +215,7 @@ fn plans(
         .collect::<Result<_, _>>()?;
     space::check_space(&plans)?;
     whole::check(&plans, &resolved.effective)?;
+    shares::check(&plans, &resolved.effective)?;
     Ok(plans)
 }
 

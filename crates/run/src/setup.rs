@@ -19,6 +19,7 @@ use crate::steps::{Meeting, Steps};
 use crate::stonewall::StonewallMeeting;
 use crate::verify::{BlockState, Expected, Rewrites};
 use crate::walk::walk;
+pub(crate) use checks::check_group;
 use engine::{Op, Walk};
 use groups::{groups, owned};
 use host::Peers;
@@ -91,8 +92,7 @@ impl Shared {
         let groups = groups(workload, prepared);
         let is_owned = owned(prepared);
         for (index, group) in groups.iter().enumerate() {
-            checks::check_shares(workload, group.space.blocks(), is_owned, index)?;
-            checks::check_regions(workload, group.space.blocks(), index)?;
+            check_group(workload, group.space.blocks(), is_owned, index)?;
         }
         let open = workload.pace.rate_iops.is_some() || workload.pace.rate_bytes.is_some();
         let flush = &workload.durability;

@@ -24,6 +24,7 @@ pub(crate) use rewrites::{BlockState, MayHold, NUMBERS, Rewrites};
 pub(crate) use self_check::self_check;
 
 use crate::data::{Fill, fill_addressed, scramble};
+use serde::{Deserialize, Serialize};
 
 /// How verified content is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,8 +112,9 @@ pub(crate) enum ExpectedRun {
 /// Storage promises no atomicity above its sector to overlapping requests: a read that overlaps a
 /// write, or two writes that overlap each other, make a mixture legal. Without overlap it is a torn
 /// write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tearing {
+    #[default]
     Fault,
     Allowed,
 }

@@ -1,10 +1,12 @@
 //! Whether a run wrote everything that it was to write, and what its files' marks say then.
 
 use crate::error::RunError;
-use crate::prepare::{Among, Prepared, leave_unsealed, seal, use_of};
+use crate::prepare::{Among, Prepared, RunWrites, leave_unsealed, seal, use_of};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::WorkerReport;
+use crate::verify::Tearing;
+use engine::Op;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 use workload::Workload;
@@ -14,36 +16,48 @@ use workload::Workload;
 pub(super) struct WrittenEnd {
     /// Whether no worker may write any more.
     pub(super) have_all_ended: bool,
-    /// Whether every block was written, by each of the passes that have ended.
-    pub(super) completed: bool,
-    pub(super) passes: WritePasses,
+    #[serde(flatten)]
+    pub(super) writes: RunWrites,
 }
 
 impl WrittenEnd {
     /// Nobody wrote, and nobody will.
     pub(super) const NOTHING: Self = Self {
         have_all_ended: true,
-        completed: false,
-        passes: WritePasses { begun: 0, ended: 0 },
+        writes: RunWrites {
+            completed: false,
+            passes: WritePasses { begun: 0, ended: 0 },
+            tearing: Tearing::Fault,
+        },
     };
 
     pub(super) fn of(shared: &Shared, reports: &[(u32, WorkerReport)]) -> Self {
         Self {
             have_all_ended: reports.len() == shared.workload.threads as usize,
-            completed: finished(shared, reports),
-            passes: write_passes(reports),
+            writes: RunWrites {
+                completed: finished(shared, reports),
+                passes: write_passes(reports),
+                tearing: tearing(reports),
+            },
         }
     }
 
     /// What is known of the same files where several ranks wrote their parts of them.
     pub(super) fn of_all(ranks: Vec<Self>) -> Self {
-        let of_two = |one: Self, other: Self| Self {
-            have_all_ended: one.have_all_ended && other.have_all_ended,
+        let of_both = |one: RunWrites, other: RunWrites| RunWrites {
             completed: one.completed && other.completed,
             passes: WritePasses {
                 begun: one.passes.begun.max(other.passes.begun),
                 ended: one.passes.ended.min(other.passes.ended),
             },
+            tearing: match one.tearing {
+                Tearing::Allowed => one.tearing,
+                Tearing::Fault => other.tearing,
+            },
+        };
+        let of_two = |one: Self, other: Self| Self {
+            have_all_ended: one.have_all_ended && other.have_all_ended,
+            writes: of_both(one.writes, other.writes),
         };
         ranks.into_iter().reduce(of_two).unwrap_or_default()
     }
@@ -68,7 +82,7 @@ pub(super) fn end_together(
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
     // says that the run did not end.
     if end.have_all_ended {
-        seal(prepared, workload, end.completed, end.passes);
+        seal(prepared, workload, end.writes);
     } else {
         leave_unsealed(prepared);
     }
@@ -121,6 +135,18 @@ fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool {
             .is_none_or(|stonewall| !stonewall.stopped_any())
         && !shared.halt.load(Relaxed);
     whole && use_of(workload).writes && (passed || ended)
+}
+
+/// Whether a write failed, or was left alone: its block may hold a part of it.
+fn tearing(reports: &[(u32, WorkerReport)]) -> Tearing {
+    let has_failed = |report: &WorkerReport| {
+        let mut failures = report.tally.failure_counts();
+        report.tally.abandoned > 0 || failures.any(|failure| failure.first.op == Op::Write)
+    };
+    match reports.iter().any(|(_, report)| has_failed(report)) {
+        true => Tearing::Allowed,
+        false => Tearing::Fault,
+    }
 }
 
 /// Passes of writes that some worker has begun, and those that every worker has ended.

@@ -7,7 +7,7 @@ use crate::error::RunError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use workload::Workload;
+use workload::{VerifyPattern, Workload};
 
 const CHUNK: usize = 1 << 20;
 
@@ -73,7 +73,7 @@ pub(super) fn lacking(
     match plan.fill {
         FillPlan::Nothing => Vec::new(),
         // What is behind keeps its pattern, which begins with a whole unit.
-        FillPlan::Whole if workload.verify.on && plan.bytes < has => {
+        FillPlan::Whole if has_headers(workload) && plan.bytes < has => {
             vec![(0, whole_units(plan.bytes))]
         }
         FillPlan::Whole => vec![(0, plan.bytes)],
@@ -87,6 +87,11 @@ pub(super) fn lacking(
             joined(within, grown.map(|grown| (grown.from, plan.bytes)))
         }
     }
+}
+
+/// Whether what is verified is written in whole units.
+fn has_headers(workload: &Workload) -> bool {
+    workload.verify.on && workload.verify.pattern == VerifyPattern::Header
 }
 
 /// Whether these are all of a file of so many bytes, but for the last part of a unit.

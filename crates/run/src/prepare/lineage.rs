@@ -9,7 +9,7 @@ use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{HeldRange, Mark, Stale, read_mark};
-use crate::verify::{BlockAddress, NUMBERS, Verifier};
+use crate::verify::{BlockAddress, NUMBERS, Tearing, Verifier};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -26,6 +26,8 @@ pub(crate) struct FileContent {
     pub(crate) lineage: Option<KnownLineage>,
     /// Its name in verified content, with the run.
     id: Option<u32>,
+    /// Whether a block may be what a write was killed in.
+    pub(super) tearing: Tearing,
 }
 
 /// How far a mark can be believed.
@@ -82,6 +84,7 @@ impl FileContent {
             oldest: mark.oldest,
             newest: mark.generation,
         });
+        let may_be_torn = mark.may_be_torn;
         Ok(Self {
             // Also where nobody knows which writes it holds.
             id: mark.file,
@@ -90,13 +93,19 @@ impl FileContent {
             held,
             state,
             lineage,
+            // A process that is killed leaves a write where the kernel happened to be in it.
+            tearing: match !sealed || may_be_torn {
+                true => Tearing::Allowed,
+                false => Tearing::Fault,
+            },
         })
     }
 
     /// What another rank knows of a file that it marked.
-    pub(crate) fn known(lineage: Option<KnownLineage>) -> Self {
+    pub(crate) fn known(lineage: Option<KnownLineage>, tearing: Tearing) -> Self {
         Self {
             lineage,
+            tearing,
             ..Self::default()
         }
     }
@@ -193,6 +202,7 @@ impl FileContent {
                 newest: known.newest,
                 writing_run: known.run_id,
                 writing: known.newest + 1,
+                tearing: self.tearing,
             },
             None => Lineage {
                 holding: None,
@@ -200,6 +210,7 @@ impl FileContent {
                 newest: u64::MAX,
                 writing_run: fresh_run,
                 writing: 1,
+                tearing: self.tearing,
             },
         }
     }
@@ -309,6 +320,7 @@ impl FileContent {
         } else if let Some(held) = whole {
             let run_id = self.lineage_for(fresh_run).writing_run;
             let (held, oldest) = self.held_with(workload, held, generation);
+            self.tearing = Tearing::Fault;
             (self.pattern, self.held) = (Some(pattern_label(workload)), held);
             self.lineage = Some(KnownLineage {
                 run_id,
@@ -355,6 +367,10 @@ impl FileContent {
                 return;
             }
         };
+        let is_written_over = written.all_of.is_some_and(|all| all == held);
+        if written.tearing == Tearing::Allowed || is_written_over {
+            self.tearing = written.tearing;
+        }
         (self.pattern, self.held) = (Some(pattern_label(workload)), held);
         self.lineage = Some(KnownLineage {
             run_id: lineage.writing_run,
@@ -370,6 +386,7 @@ impl FileContent {
             .pattern
             .as_ref()
             .map_or_else(HeldRange::default, |_| self.held);
+        mark.may_be_torn = self.pattern.is_some() && self.tearing == Tearing::Allowed;
         mark.file = self.id.filter(|_| self.lineage.is_some());
         mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
         (mark.generation, mark.oldest) = self

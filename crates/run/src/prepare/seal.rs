@@ -1,12 +1,11 @@
 //! The end of a run on its files: marks that say what they hold, and which files have gone
 //! meanwhile.
 
-use super::written::{WrittenFile, used_blocks};
+use super::written::{RunWrites, WrittenFile, used_blocks};
 use super::{FileContent, Prepared, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{self, Mark, Referent};
-use crate::steps::WritePasses;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,12 +65,7 @@ impl Drop for Unsealed {
 /// not there any more.
 ///
 /// What others write after that must get another time of modification than this run's last write.
-pub(crate) fn seal(
-    prepared: &mut Prepared,
-    workload: &Workload,
-    completed: bool,
-    passes: WritePasses,
-) {
+pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, writes: RunWrites) {
     let io = use_of(workload);
     let numbers = prepared.numbers_rewrites(workload);
     let marked = prepared
@@ -111,11 +105,14 @@ pub(crate) fn seal(
         }
         if io.writes {
             let file_bytes = ready.file.metadata().map_or(u64::MAX, |facts| facts.len());
-            let all_of = completed.then(|| used_blocks(workload, ready.bytes, file_bytes));
+            let all_of = writes
+                .completed
+                .then(|| used_blocks(workload, ready.bytes, file_bytes));
             let written = WrittenFile {
                 numbers,
                 all_of,
-                passes,
+                passes: writes.passes,
+                tearing: writes.tearing,
             };
             ready.content.wrote(workload, prepared.fresh_run, &written);
         }
@@ -144,6 +141,7 @@ mod tests {
     use crate::prepare::prepare;
     use crate::resolve::resolve;
     use crate::safety::HeldRange;
+    use crate::steps::WritePasses;
     use host::Machine;
     use std::io::Write;
     use units::{Bytes, Percent};
@@ -161,12 +159,11 @@ mod tests {
             workload.access.read_percent = Some(Percent(0.0));
             let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
             let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-            seal(
-                &mut prepared,
-                &resolved.effective,
-                true,
-                WritePasses::default(),
-            );
+            let writes = RunWrites {
+                completed: true,
+                ..RunWrites::default()
+            };
+            seal(&mut prepared, &resolved.effective, writes);
             prepared.undo.keep();
             let sealed = || {
                 safety::read_mark(&std::fs::File::open(&target).unwrap(), &target, &RealProbe)
@@ -227,7 +224,12 @@ mod tests {
             let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
             let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
             let passes = WritePasses { begun: 1, ended: 1 };
-            seal(&mut prepared, &resolved.effective, completed, passes);
+            let writes = RunWrites {
+                completed,
+                passes,
+                ..RunWrites::default()
+            };
+            seal(&mut prepared, &resolved.effective, writes);
             prepared.undo.keep();
             drop(prepared);
             let mark = mark_of(&target).unwrap();
@@ -313,12 +315,11 @@ mod tests {
                 let resolved = asked(if round % 2 == 0 { &link } else { &ours });
                 let prepared = prepare(&resolved, &|| 0, &mut |_, _| {});
                 if let Ok(mut prepared) = prepared {
-                    seal(
-                        &mut prepared,
-                        &resolved.effective,
-                        true,
-                        WritePasses::default(),
-                    );
+                    let writes = RunWrites {
+                        completed: true,
+                        ..RunWrites::default()
+                    };
+                    seal(&mut prepared, &resolved.effective, writes);
                 }
             }
             stop.store(true, Relaxed);

@@ -13,6 +13,7 @@ use crate::layout::FileSpec;
 use crate::probe::RealProbe;
 use crate::resolve::Resolved;
 use crate::safety::{self, Access, HeldRange, Referent, WriteRequest};
+use crate::verify::Tearing;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::io;
@@ -29,6 +30,7 @@ struct Made {
     bytes: u64,
     lacks: Ranges,
     lineage: Option<KnownLineage>,
+    tearing: Tearing,
     is_marked: bool,
 }
 
@@ -52,6 +54,7 @@ impl AllMade {
                 bytes: file.plan.bytes,
                 lacks: file.lacks.clone(),
                 lineage: file.plan.content.lineage,
+                tearing: file.plan.content.tearing,
                 is_marked: file.is_marked(),
             };
             match out.files.last_mut() {
@@ -180,7 +183,7 @@ impl Made {
 
     /// What is known of it when all have filled their parts.
     fn content_after(&self, workload: &Workload, fresh_run: u64) -> FileContent {
-        let mut content = FileContent::known(self.lineage);
+        let mut content = FileContent::known(self.lineage, self.tearing);
         if !self.lacks.is_empty() {
             // What a file holds its mark says, which is the root's.
             let all = HeldRange::default();
@@ -356,7 +359,7 @@ impl FillWork<'_> {
             }
             let file = known_by.open(&spec.path, &self.made.writers)?;
             let id = made.own_id.unwrap_or(spec.id);
-            let content = FileContent::known(made.lineage);
+            let content = FileContent::known(made.lineage, made.tearing);
             let part = FillPart {
                 is_whole: made.is_whole(),
                 number,

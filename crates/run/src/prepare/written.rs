@@ -2,7 +2,8 @@
 
 use crate::safety::HeldRange;
 use crate::steps::WritePasses;
-use crate::verify::HEADER_UNIT;
+use crate::verify::{HEADER_UNIT, Tearing};
+use serde::{Deserialize, Serialize};
 use workload::Workload;
 
 /// What of a file somebody fills.
@@ -29,6 +30,16 @@ pub(crate) enum FilledRange {
     Lacking(Option<HeldRange>),
 }
 
+/// What is known of a run's writes when it has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunWrites {
+    /// Whether every block was written, by each of the passes that have ended.
+    pub(crate) completed: bool,
+    pub(crate) passes: WritePasses,
+    /// Whether a block may be what a failed write has left.
+    pub(crate) tearing: Tearing,
+}
+
 /// What a run wrote to a file.
 pub(crate) struct WrittenFile {
     /// Whether each write of a block had a generation of its own.
@@ -37,6 +48,7 @@ pub(crate) struct WrittenFile {
     /// which were.
     pub(crate) all_of: Option<HeldRange>,
     pub(crate) passes: WritePasses,
+    pub(crate) tearing: Tearing,
 }
 
 /// The blocks that a workload uses in so many bytes of a file.

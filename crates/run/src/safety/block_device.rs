@@ -214,7 +214,7 @@ pub fn in_use(root: &Path, major: u32, minor: u32) -> Vec<Use> {
 }
 
 /// Identity of a file: `st_dev` and `st_ino`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     pub dev: u64,
     pub ino: u64,

@@ -66,6 +66,9 @@ pub struct Mark {
     /// The oldest generation that a block of the file may still hold.
     #[serde(default)]
     pub oldest: u64,
+    /// A write failed: its block may hold a part of it.
+    #[serde(default, rename = "torn", skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_torn: bool,
     /// While several ranks write: what they know the file by, drawn for this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writers: Option<String>,
@@ -92,6 +95,7 @@ impl Mark {
             run: None,
             generation: 0,
             oldest: 0,
+            may_be_torn: false,
             writers: None,
             modified: None,
             changed: None,

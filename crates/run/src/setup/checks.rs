@@ -21,7 +21,7 @@ pub(super) fn check_verifier(workload: &Workload) -> Result<(), RunError> {
 }
 
 /// Every worker must have a block of what is dealt out.
-pub(super) fn check_shares(
+fn check_shares(
     workload: &Workload,
     blocks: u64,
     is_owned: bool,
@@ -47,11 +47,7 @@ pub(super) fn check_shares(
 }
 
 /// Every worker must have a block of its region.
-pub(super) fn check_regions(
-    workload: &Workload,
-    blocks: u64,
-    group: usize,
-) -> Result<(), RunError> {
+fn check_regions(workload: &Workload, blocks: u64, group: usize) -> Result<(), RunError> {
     let empty = workload
         .seats()
         .own()
@@ -62,4 +58,18 @@ pub(super) fn check_regions(
             "the region of worker {worker} lies behind the end of the target (group {group}); lower --threads or the step of --worker-regions"
         ))),
     }
+}
+
+/// Whether every worker that uses so many blocks gets some of them: its own, or all of them together.
+///
+/// # Errors
+/// One would get none.
+pub(crate) fn check_group(
+    workload: &Workload,
+    blocks: u64,
+    is_owned: bool,
+    group: usize,
+) -> Result<(), RunError> {
+    check_shares(workload, blocks, is_owned, group)?;
+    check_regions(workload, blocks, group)
 }

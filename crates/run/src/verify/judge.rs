@@ -257,19 +257,28 @@ impl Block<'_> {
             .filter(|header| header.covers(place))
             .map(|header| header.moved_to(place));
         let mut mixture = Mixture::of(unit);
-        Header::of_sound_fields(unit)
-            .into_iter()
-            .chain(beside)
-            .filter(|header| self.fault(header, place).is_none())
-            .for_each(|header| mixture.explain(&header));
-        let ExpectedRun::This(run_id) = run else {
+        let mut of_run = match run {
+            ExpectedRun::This(run_id) => Some(run_id),
+            ExpectedRun::Any => None,
+        };
+        let near = Header::of_sound_fields(unit).into_iter().chain(beside);
+        for header in near.filter(|header| self.fault(header, place).is_none()) {
+            mixture.explain(&header);
+            of_run.get_or_insert(header.version.run_id);
+        }
+        let Some(run_id) = of_run.filter(|_| !mixture.is_explained()) else {
             return mixture.is_explained();
         };
         let of = |generation| self.expected_header(place, run_id, generation);
         mixture.explain(&of(oldest));
         mixture.explain(&of(newest));
-        let between = (oldest..=newest).rev().take(MOST_GENERATIONS);
-        mixture.is_explained() || mixture.explain_by_any(between.map(of))
+        // Where nothing is known of the newest the oldest are the likelier.
+        let all = oldest..=newest;
+        mixture.is_explained()
+            || match newest {
+                u64::MAX => mixture.explain_by_any(all.take(MOST_GENERATIONS).map(of)),
+                _ => mixture.explain_by_any(all.rev().take(MOST_GENERATIONS).map(of)),
+            }
     }
 
     /// The permitted header of a unit without a readable one: the candidate with the fewest
