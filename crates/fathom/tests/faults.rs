@@ -1412,6 +1412,19 @@ fn what_a_write_that_failed_has_left_is_no_damage_until_all_is_written_again() {
 }
 
 #[test]
+fn a_tail_that_no_block_uses_hides_no_lost_write() {
+    let ground = Ground::new();
+    typed(&ground, "run f --file-size 300000 -b 4k --verify --refill --duration 0s").expect(0);
+    let old = ground.read("f");
+    typed(&ground, &format!("run f --file-size 300000 -b 4k {WHOLE}")).expect(0);
+    let file = fs::File::options().write(true).open(ground.path("f"));
+    file.unwrap().write_all(&old[..40 << 10]).unwrap();
+    let ended = typed(&ground, "run f -b 4k --verify --duration 0s --no-live");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.contains("stale"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_pattern_without_units_is_filled_to_the_last_byte_that_is_used() {
     let ground = Ground::new();
     typed(

@@ -299,10 +299,22 @@ impl FileContent {
     }
 
     /// What holds the pattern, and its oldest generation, when all of `new` has been written with
-    /// `generation` or later: what was held before, and not written now, is as old as it was.
-    fn held_with(&self, workload: &Workload, new: HeldRange, generation: u64) -> (HeldRange, u64) {
+    /// `generation` or later: what was held before, and not written now, is as old as it was. What is
+    /// less than a block of it, at the end of a file of so many bytes, is given up, for all else would
+    /// be as old.
+    fn held_with(
+        &self,
+        workload: &Workload,
+        (new, generation): (HeldRange, u64),
+        file_bytes: u64,
+    ) -> (HeldRange, u64) {
         let known = self.lineage.filter(|_| self.is_of(workload));
-        let joined = self.held.with(new).filter(|joined| *joined != new);
+        let block = workload.blocks.smallest().0;
+        let is_more = |joined: &HeldRange| {
+            let left = joined.bytes_behind(new, file_bytes);
+            joined.from < new.from || left >= block
+        };
+        let joined = self.held.with(new).filter(is_more);
         known
             .zip(joined)
             .map_or((new, generation), |(known, joined)| (joined, known.oldest))
@@ -319,7 +331,7 @@ impl FileContent {
             (self.pattern, self.lineage) = (None, None);
         } else if let Some(held) = whole {
             let run_id = self.lineage_for(fresh_run).writing_run;
-            let (held, oldest) = self.held_with(workload, held, generation);
+            let (held, oldest) = self.held_with(workload, (held, generation), u64::MAX);
             self.tearing = Tearing::Fault;
             (self.pattern, self.held) = (Some(pattern_label(workload)), held);
             self.lineage = Some(KnownLineage {
@@ -360,7 +372,10 @@ impl FileContent {
             generation(written.passes.begun)
         };
         let (held, oldest) = match written.all_of {
-            Some(new) => self.held_with(workload, new, generation(written.passes.ended)),
+            Some(new) => {
+                let new = (new, generation(written.passes.ended));
+                self.held_with(workload, new, written.file_bytes)
+            }
             None if self.is_of(workload) => (self.held, lineage.oldest),
             None => {
                 (self.pattern, self.lineage) = (None, None);

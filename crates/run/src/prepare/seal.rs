@@ -113,6 +113,7 @@ pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, writes: RunWrit
                 all_of,
                 passes: writes.passes,
                 tearing: writes.tearing,
+                file_bytes,
             };
             ready.content.wrote(workload, prepared.fresh_run, &written);
         }

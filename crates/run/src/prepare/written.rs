@@ -49,6 +49,8 @@ pub(crate) struct WrittenFile {
     pub(crate) all_of: Option<HeldRange>,
     pub(crate) passes: WritePasses,
     pub(crate) tearing: Tearing,
+    /// How long it is now.
+    pub(crate) file_bytes: u64,
 }
 
 /// The blocks that a workload uses in so many bytes of a file.

@@ -270,8 +270,10 @@ impl Block<'_> {
             return mixture.is_explained();
         };
         let of = |generation| self.expected_header(place, run_id, generation);
-        mixture.explain(&of(oldest));
-        mixture.explain(&of(newest));
+        if let ExpectedRun::This(_) = run {
+            mixture.explain(&of(oldest));
+            mixture.explain(&of(newest));
+        }
         // Where nothing is known of the newest the oldest are the likelier.
         let all = oldest..=newest;
         mixture.is_explained()

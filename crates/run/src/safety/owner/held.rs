@@ -50,6 +50,13 @@ impl HeldRange {
         })
     }
 
+    /// What it has behind the end of the other one, in a file of so many bytes.
+    #[must_use]
+    pub fn bytes_behind(self, other: Self, bytes: u64) -> u64 {
+        let end = self.end().min(bytes);
+        end.saturating_sub(other.end())
+    }
+
     /// The same of a file that ended at `bytes` and is to have more, or ends there.
     #[must_use]
     pub fn until(self, bytes: u64) -> Self {
