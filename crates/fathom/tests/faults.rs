@@ -1414,7 +1414,11 @@ fn what_a_write_that_failed_has_left_is_no_damage_until_all_is_written_again() {
 #[test]
 fn a_tail_that_no_block_uses_hides_no_lost_write() {
     let ground = Ground::new();
-    typed(&ground, "run f --file-size 300000 -b 4k --verify --refill --duration 0s").expect(0);
+    typed(
+        &ground,
+        "run f --file-size 300000 -b 4k --verify --refill --duration 0s",
+    )
+    .expect(0);
     let old = ground.read("f");
     typed(&ground, &format!("run f --file-size 300000 -b 4k {WHOLE}")).expect(0);
     let file = fs::File::options().write(true).open(ground.path("f"));

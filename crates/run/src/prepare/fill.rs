@@ -1,9 +1,12 @@
 //! Writing files before a run, so that reads meet data.
 
-use super::FilePlan;
 use super::fill_plan::FillPlan;
-use super::written::whole_units;
+use super::patterns::{data_fill, verify_pattern};
+use super::written::{FillPart, whole_units};
+use super::{FileContent, FilePlan};
+use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
+use crate::verify::{BlockAddress, Verifier};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -61,6 +64,41 @@ pub(super) type Ranges = Vec<(u64, u64)>;
 
 pub(super) fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().map(|(start, end)| end - start).sum()
+}
+
+impl FileContent {
+    /// Content of a fill before the run.
+    pub(crate) fn filler<'a>(
+        &self,
+        workload: &Workload,
+        file: u32,
+        fresh_run: u64,
+        FillPart { is_whole, number }: FillPart,
+    ) -> Result<FillChunk<'a>, RunError> {
+        if workload.verify.on {
+            let generation = self.fill_generation(is_whole);
+            let id = self.lineage_for(fresh_run).writing_run;
+            let verifier =
+                Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
+            let block = units::lossless::to_usize(workload.blocks.smallest().0);
+            return Ok(Box::new(move |chunk, offset| {
+                let mut at = offset;
+                for part in chunk.chunks_mut(block) {
+                    verifier.fill(part, BlockAddress { file, offset: at }, generation);
+                    at += part.len() as u64;
+                }
+            }));
+        }
+        let spec = DataSpec {
+            fill: data_fill(workload.files.fill.pattern),
+            compress_percent: None,
+            dedupe_percent: None,
+            seed: workload.seed,
+            stream: u32::MAX - number,
+        };
+        let mut filler = Filler::new(spec).map_err(|e| RunError::Unsuitable(e.to_string()))?;
+        Ok(Box::new(move |chunk, _| filler.fill_fresh(chunk)))
+    }
 }
 
 /// What is to be written of a file that had so many bytes before it was sized, and has others now.

@@ -1,15 +1,13 @@
 //! What Fathom knows of a file's content, from the mark in the file: which pattern every block
 //! holds, and whose writes they are.
 
-use super::fill::FillChunk;
-use super::patterns::{data_fill, pattern_label, verify_pattern};
-use super::written::{FillPart, FilledRange, WrittenFile, used_blocks, whole_units};
+use super::patterns::pattern_label;
+use super::written::{FilledRange, WrittenFile, used_blocks, whole_units};
 use crate::content::Lineage;
-use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{HeldRange, Mark, Stale, read_mark};
-use crate::verify::{BlockAddress, NUMBERS, Tearing, Verifier};
+use crate::verify::{NUMBERS, Tearing};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -241,40 +239,8 @@ impl FileContent {
         mark
     }
 
-    /// Content of a fill before the run.
-    pub(crate) fn filler<'a>(
-        &self,
-        workload: &Workload,
-        file: u32,
-        fresh_run: u64,
-        FillPart { is_whole, number }: FillPart,
-    ) -> Result<FillChunk<'a>, RunError> {
-        if workload.verify.on {
-            let generation = self.fill_generation(is_whole);
-            let id = self.lineage_for(fresh_run).writing_run;
-            let verifier =
-                Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
-            let block = units::lossless::to_usize(workload.blocks.smallest().0);
-            return Ok(Box::new(move |chunk, offset| {
-                let mut at = offset;
-                for part in chunk.chunks_mut(block) {
-                    verifier.fill(part, BlockAddress { file, offset: at }, generation);
-                    at += part.len() as u64;
-                }
-            }));
-        }
-        let spec = DataSpec {
-            fill: data_fill(workload.files.fill.pattern),
-            compress_percent: None,
-            dedupe_percent: None,
-            seed: workload.seed,
-            stream: u32::MAX - number,
-        };
-        let mut filler = Filler::new(spec).map_err(|e| RunError::Unsuitable(e.to_string()))?;
-        Ok(Box::new(move |chunk, _| filler.fill_fresh(chunk)))
-    }
-
-    fn fill_generation(&self, whole: bool) -> u64 {
+    /// What all blocks of a fill carry.
+    pub(super) fn fill_generation(&self, whole: bool) -> u64 {
         self.lineage.map_or(1, |known| {
             if whole {
                 known.newest + 1
