@@ -12,8 +12,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "Something lies between the target and the medium",
     text: "\
 The layers of storage under the target: loop devices, arrays, mappings, network devices,
-overlays, the server of a network file system; that this is a virtual machine; for records from elsewhere, that it ran in a
-container.
+overlays, the server of a network file system; that this is a virtual machine; for records
+from elsewhere, that it ran in a container.
 Each layer may cache, split, copy or delay. A database in a virtual machine on an ext4
 image on a loop device on a mirror of 2 disks has five of them, and a result names one.
 What to do: name the layers with the number. To learn what one of them costs, measure
