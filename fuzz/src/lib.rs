@@ -1,17 +1,22 @@
-//! What the fuzz targets share: laws that hold of whatever a reader accepted.
+//! The fuzz targets, and what they share: laws that hold of whatever a reader accepted.
+//!
+//! They are a library, which is compiled while the slowest of what it uses still is; the program beside it only chooses one.
 
-pub mod s3_client;
+mod s3_client;
+mod targets;
+
+pub use targets::TARGETS;
 
 use workload::fio::{Keywords, Outside};
 use workload::{Workload, settings};
 
 /// Text, if the bytes are any.
-pub fn text(bytes: &[u8]) -> Option<&str> {
+fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
 /// Every option of an accepted workload is shown as text that the option accepts and that means the same again.
-pub fn shown_options_read_back(workload: &Workload) {
+fn shown_options_read_back(workload: &Workload) {
     let shown = settings::shown(workload);
     let mut again = Workload::default();
     for (key, value) in &shown {
@@ -23,7 +28,7 @@ pub fn shown_options_read_back(workload: &Workload) {
 }
 
 /// The world of a job file: the files that `read` reads, one variable `SET`, and a small machine.
-pub fn outside<'a>(read: &'a dyn Fn(&str) -> std::io::Result<String>) -> Outside<'a> {
+fn outside<'a>(read: &'a dyn Fn(&str) -> std::io::Result<String>) -> Outside<'a> {
     Outside {
         env: &|name| (name == "SET").then(|| "4k".to_owned()),
         read,

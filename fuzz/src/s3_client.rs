@@ -10,7 +10,7 @@ use std::time::SystemTime;
 pub const ACCESS: &str = "AKIATEST";
 pub const SECRET: &str = "test-secret-key";
 /// What stands between two requests of one input.
-pub const BETWEEN: &[u8] = b"\n====\n";
+const BETWEEN: &[u8] = b"\n====\n";
 
 /// What is said of a request by whoever sends it, not by the input.
 const OURS: [&str; 8] = [
