@@ -30,6 +30,8 @@ mod hidden_layers;
 mod hosts_differ;
 mod hosts_lost;
 mod inline_completion;
+#[cfg(test)]
+mod joined;
 mod label_vs_pattern;
 mod latency_below_io;
 mod little_law;
@@ -49,6 +51,7 @@ mod percentile_from_few_samples;
 mod provider_limit;
 mod ramp_in_percentile;
 mod rate_not_kept;
+mod rate_share;
 mod rule;
 mod series;
 mod served_from_cache;
@@ -77,7 +80,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 89] = [
+const RULES: [Rule; 90] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -95,6 +98,7 @@ const RULES: [Rule; 89] = [
     dirty_at_end::RULE,
     volatile_writes::RULE,
     rate_not_kept::RULE,
+    rate_share::RULE,
     starved::RULE,
     clock_drift::RULE,
     verified_nothing::RULE,

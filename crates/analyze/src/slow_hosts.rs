@@ -38,12 +38,11 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let rates: Vec<_> = begun
         .map(|(at, own)| (at, own.host, rate(own.part)))
         .collect();
-    let mut sorted: Vec<f64> = rates.iter().map(|(_, _, rate)| *rate).collect();
-    sorted.sort_by(f64::total_cmp);
-    // Of two hosts the faster one is what the other could have done.
-    let Some(median) = sorted.get(sorted.len() / 2) else {
+    if rates.is_empty() {
         return Vec::new();
-    };
+    }
+    let all: Vec<f64> = rates.iter().map(|(_, _, rate)| *rate).collect();
+    let median = stats::sample::median(&all);
     let slow = rates
         .iter()
         .filter(|(_, _, rate)| *rate < SLOW_HOST * median);
@@ -90,15 +89,23 @@ mod tests {
 
     #[test]
     fn the_host_that_did_half_of_what_the_others_did_is_slow() {
-        let slow = slow_hosts(&group(&[1000, 980, 500, 1010]));
+        let slow = slow_hosts(&group(&[1000, 1000, 500, 1010]));
         assert_eq!(slow.len(), 1);
         assert_eq!(
             (slow[0].number, slow[0].name.as_str()),
             (2, "node2 (rank 2)")
         );
         assert_eq!(slow[0].text(), "SLOW, 50% of the median host");
-        assert_eq!(slow_hosts(&group(&[1000, 700]))[0].number, 1);
+        assert_eq!(slow_hosts(&group(&[1000, 600]))[0].number, 1);
         assert_eq!(slow_hosts(&group(&[0, 700]))[0].share, 0.0);
+    }
+
+    #[test]
+    fn of_an_even_number_the_median_is_the_mean_of_the_two_in_the_middle() {
+        assert_eq!(slow_hosts(&group(&[1000, 700])), [], "82% of 850");
+        let slow = slow_hosts(&group(&[1400, 1000, 600, 500]));
+        let shares: Vec<f64> = slow.iter().map(|slow| slow.share).collect();
+        assert_eq!(shares, [0.75, 0.625]);
     }
 
     #[test]

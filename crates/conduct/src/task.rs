@@ -272,6 +272,7 @@ mod tests {
                 guest: None,
                 server_counters: false,
                 share: object::LoadShare::default(),
+                of_all: None,
                 step_per_second: None,
             },
             asked: BTreeMap::new(),

@@ -2,8 +2,10 @@
 
 mod agree;
 mod attended;
+mod beforehand;
 mod connection;
 mod course;
+mod ending;
 mod front;
 mod host_list;
 mod joining;
@@ -23,13 +25,14 @@ use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use host::{CommonStart, Machine, StartBy};
-use record::{FathomVersion, FileSystem, GroupAccount, Record, TargetReach};
+use record::{FileSystem, GroupAccount, Record, TargetReach};
 use std::path::Path;
 use std::time::SystemTime;
 use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
 
 pub(crate) use agree::apart;
 pub(crate) use course::GroupOutput;
+pub(crate) use ending::refuse;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
 pub(crate) use leaving::leave;
@@ -140,6 +143,12 @@ pub(crate) fn note_front(matches: &ArgMatches) {
     }
 }
 
+/// Whether somebody looks on at a terminal that this process cannot see: a launcher hands on what it says.
+pub(crate) fn is_watched(matches: &ArgMatches) -> bool {
+    let mark = matches.try_get_one::<front::FrontMark>(front::MARK);
+    mark.ok().flatten().is_some_and(|mark| mark.is_watched)
+}
+
 /// What is asked of a rank.
 pub(crate) struct RankPlace {
     rank: Rank,
@@ -208,7 +217,19 @@ impl RankPlace {
             check_shared(workload)?;
         }
         let plan = plan(phase);
-        phase.workload = workload::share(workload, self.rank)?;
+        // Ranks of one machine may read one file together; what is written or verified is one rank's.
+        let is_own = match reach {
+            TargetReach::Local => {
+                let is_said = self.target_is.is_some();
+                is_said || workload.verify.on || workload.read_percent()? < 100.0
+            }
+            TargetReach::Shared | TargetReach::Unknown => false,
+        };
+        let rank = match is_own {
+            true => self.rank.at_target(0, 1),
+            false => self.rank,
+        };
+        phase.workload = workload::share(workload, rank)?;
         Ok(CommonStart {
             rank: self.rank.number(),
             fresh_run: fresh_run(&plan, self.at),
@@ -292,9 +313,8 @@ fn reach(workload: &Workload) -> TargetReach {
 
 /// The kind of the file system at this place.
 fn kind_of(place: &Path) -> Option<String> {
-    let machine = Machine::at(Path::new("/"));
-    let environment = machine.environment(Some(place), FathomVersion::default());
-    Some(environment.storage?.file_system?.kind)
+    let storage = Machine::at(Path::new("/")).storage(place);
+    Some(storage.file_system?.kind)
 }
 
 /// The same text for all ranks that were asked for the same.

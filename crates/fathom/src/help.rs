@@ -454,6 +454,88 @@ mod tests {
         assert!(unknown.is_empty(), "{unknown:?}");
     }
 
+    /// What names the target or the whole load is of all ranks, what names a generator of each.
+    const ON_RANKS: [(&str, &[&str], &str); 6] = [
+        (
+            "fathom run",
+            &[
+                "file-size",
+                "num-files",
+                "total-files",
+                "total-bytes",
+                "rate-iops",
+                "rate-bytes",
+                "threshold",
+            ],
+            "all ranks",
+        ),
+        (
+            "fathom run",
+            &[
+                "threads",
+                "queue-depth",
+                "think-time",
+                "cpu-cores",
+                "numa-zones",
+                "max-errors",
+            ],
+            "each rank",
+        ),
+        (
+            "fathom load",
+            &[
+                "rate",
+                "stages",
+                "iterations",
+                "seeds",
+                "threshold",
+                "find-knee",
+                "most-rate",
+            ],
+            "all ranks",
+        ),
+        (
+            "fathom load",
+            &[
+                "users",
+                "stages",
+                "think-time",
+                "threads",
+                "keys",
+                "http2-connections",
+            ],
+            "each rank",
+        ),
+        ("fathom profile", &["size"], "all ranks"),
+        ("fathom profile", &["threads", "files"], "each rank"),
+    ];
+
+    #[test]
+    fn every_quantity_says_whether_it_is_of_all_ranks_or_of_each() {
+        let verbs = verbs(false);
+        for (path, options, whose) in ON_RANKS {
+            let (_, command) = verbs.iter().find(|(of, _)| of == path).unwrap();
+            for option in options {
+                let mut args = command.get_arguments();
+                let arg = args.find(|arg| arg.get_id() == option).unwrap();
+                let help = arg.get_help().unwrap().to_string();
+                assert!(help.contains(whose), "{path} --{option}: {help}");
+            }
+        }
+    }
+
+    #[test]
+    fn verbs_of_ranks_tell_the_exit_code_of_a_start_too_far_apart() {
+        for (path, command) in verbs(true).into_iter().chain(verbs(false)) {
+            let has_limit = command
+                .get_arguments()
+                .any(|arg| arg.get_id() == "max-skew");
+            let help = shown(&command);
+            let told = help.split("Exit codes:").nth(1).unwrap();
+            assert!(!has_limit || told.contains(" 4 "), "{path}: {told}");
+        }
+    }
+
     #[test]
     fn a_paragraph_breaks_where_the_terminal_does_and_examples_stay_lines() {
         assert_eq!(

@@ -93,13 +93,16 @@ impl Live {
             .try_contains_id("live-interval")
             .ok()
             .and_then(|_| time(matches, "live-interval").ok().flatten());
+        let in_lines =
+            crate::group::is_watched(matches) || every.is_some() && crate::group::is_launched();
+        let every = every
+            .filter(|time| time.0 > 0)
+            .unwrap_or(Nanos(1_000_000_000));
         Ok(Self(Arc::new(Mutex::new(Showing {
-            screen: ProgressScreen::new(matches.get_flag("no-live")),
+            screen: ProgressScreen::new(matches.get_flag("no-live"), in_lines.then_some(every)),
             board,
             view: None,
-            every: every
-                .filter(|time| time.0 > 0)
-                .unwrap_or(Nanos(1_000_000_000)),
+            every,
             fresh: Vec::new(),
         }))))
     }
@@ -107,7 +110,7 @@ impl Live {
     /// Tells nobody.
     pub(crate) fn silent() -> Self {
         Self(Arc::new(Mutex::new(Showing {
-            screen: ProgressScreen::new(true),
+            screen: ProgressScreen::new(true, None),
             board: None,
             view: None,
             every: Nanos(1_000_000_000),
@@ -137,7 +140,7 @@ impl Live {
     pub(crate) fn waits(&self, text: &str) {
         let now = LiveState::waiting(text.to_owned());
         let mut told = self.told();
-        if told.screen.is_terminal() {
+        if told.screen.is_live() {
             told.screen.show(&now, None);
         }
         if let Some(board) = &told.board {
@@ -275,7 +278,7 @@ impl Watch for Live {
 
     fn every_ns(&self) -> Option<u64> {
         let told = self.told();
-        let is_told = told.screen.is_terminal() || told.board.is_some();
+        let is_told = told.screen.is_live() || told.board.is_some();
         let wants = told.view.as_ref().is_some_and(LiveView::wants_intervals);
         (is_told && wants).then_some(told.every.0)
     }

@@ -32,18 +32,27 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     group::note_front(matches);
     let launch = group::Launch::read(matches)?;
-    let asked = options::asked(matches).map_err(usage)?;
-    let search = knee::search(&asked)?;
-    let scenario = matches.get_one::<String>("scenario").map(String::as_str);
-    let mut plan = options::plan(scenario, asked).map_err(usage)?;
-    if let Some(search) = &search {
-        plan = search.first_step(plan);
-    }
-    plan.check().map_err(usage)?;
-    let target = target::observed(matches)?;
-    let given = target::beside(plan.measurable(), target.as_ref());
-    plan.check_thresholds(&given).map_err(usage)?;
-    let mut output = Output::new(matches)?;
+    let read = || {
+        let asked = options::asked(matches).map_err(usage)?;
+        let search = knee::search(&asked)?;
+        let scenario = matches.get_one::<String>("scenario").map(String::as_str);
+        let mut plan = options::plan(scenario, asked).map_err(usage)?;
+        if let Some(search) = &search {
+            plan = search.first_step(plan);
+        }
+        plan.check().map_err(usage)?;
+        let target = target::observed(matches)?;
+        let given = target::beside(plan.measurable(), target.as_ref());
+        plan.check_thresholds(&given).map_err(usage)?;
+        Ok((plan, search, target, Output::new(matches)?))
+    };
+    let (plan, search, target, mut output) = match read() {
+        Ok(read) => read,
+        Err(error) => {
+            let launch = launch.filter(|_| !matches.get_flag("dry-run"));
+            return group::refuse(launch.as_ref(), error);
+        }
+    };
     let front = group::LaunchFront::read(matches)?;
     if let Some(front) = front {
         return front.run(matches);

@@ -42,7 +42,7 @@ Examples:
 
 A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
 
-Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 5 ranks are lost, or phases of IO500 are missing; 129, 130 or 143 stopped by a signal";
+Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 4 ranks of an IO500-like run began further apart than --max-skew; 5 ranks are lost, or phases of IO500 are missing; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     live::arguments(io500::arguments(arguments()))
@@ -76,7 +76,7 @@ fn arguments() -> Command {
             Arg::new("size")
                 .long("size")
                 .value_name("SIZE")
-                .help("Bytes of the file; give the same where profiles are to be compared [default: up to 4G, a quarter of the free space, and what is quickly written]"),
+                .help("Bytes of the file, of all ranks together; give the same where profiles are to be compared [default: up to 4G, a quarter of the free space, and what is quickly written]"),
         )
         .arg(
             Arg::new("engine")
@@ -118,7 +118,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     group::note_front(matches);
     let launch = group::Launch::read(matches)?;
-    let request = request(matches)?;
+    let request = match request(matches) {
+        Ok(request) => request,
+        Err(error) => return group::refuse(launch.as_ref(), error),
+    };
     if let Some(front) = group::LaunchFront::read(matches)? {
         return front.run(matches);
     }

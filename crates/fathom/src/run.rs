@@ -18,7 +18,7 @@ use run::{RunError, execute_stage, files_of, unstarted};
 use std::path::{Path, PathBuf};
 use units::Nanos;
 use workload::fio::FioJobs;
-use workload::{Phase, SpecError, Stage, parse_config};
+use workload::{EngineTarget, Phase, SpecError, Stage, parse_config};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -29,7 +29,7 @@ Examples:
   fathom run --fio job.fio
   fathom run -- --name=x --filename=test.dat --size=1g --rw=randread --runtime=10 --time_based
 
-Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 5 incomplete, 129, 130 or 143 stopped by a signal";
+Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 3 a threshold missed, 4 ranks began further apart than --max-skew, 5 incomplete, 129, 130 or 143 stopped by a signal";
 
 /// The verb's arguments.
 pub(crate) fn command(name: &'static str) -> Command {
@@ -52,14 +52,14 @@ pub(crate) fn command(name: &'static str) -> Command {
         ))
         .arg(switch(
             "dry-run",
-            "Check everything, show what would happen, and touch nothing",
+            "Check everything, show what would happen, and touch nothing; with --hosts check what the command line says and print the launcher's line: what a host has, only the rank there can see",
         ))
         .arg(
             Arg::new("threshold")
                 .long("threshold")
                 .value_name("CONDITION")
                 .action(ArgAction::Append)
-                .help("read.p99<5ms, iops>=10k, throughput>1GiB/s, cpu/op<10us, …: held against every record; a miss is exit code 3"),
+                .help("read.p99<5ms, iops>=10k, throughput>1GiB/s, cpu/op<10us, …: held against every record, of all ranks together; a miss is exit code 3"),
         )
         .arg(
             Arg::new("fio-arguments")
@@ -96,13 +96,23 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(0);
     }
     group::note_front(matches);
-    let output = Output::new(matches)?;
-    let target = target::observed(matches)?;
     let place = group::RankPlace::read(matches)?;
     let launch = group::Launch::read(matches)?;
-    keeper::every_ns(matches)?;
-    let asked = asked(matches, output)?;
+    let read = || {
+        keeper::every_ns(matches)?;
+        let asked = asked(matches, Output::new(matches)?)?;
+        Ok((target::observed(matches)?, asked))
+    };
+    let (target, asked) = match read() {
+        Ok(read) => read,
+        Err(error) => {
+            let launch = launch.filter(|_| !matches.get_flag("dry-run"));
+            return group::refuse(launch.as_ref(), error);
+        }
+    };
     if let Some(front) = group::LaunchFront::read(matches)? {
+        check_command(&asked.stages)?;
+        thresholds(matches, &asked.stages, target.as_ref())?;
         return front.run(matches);
     }
     match launch {
@@ -121,6 +131,21 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         Some(launch) if !launch.is_root() => Ok(0),
         Some(_) | None => run_alone(matches, target, place.as_ref(), asked),
     }
+}
+
+/// What is wrong on every host, as far as a command line shows it without a look at any target.
+fn check_command(stages: &[Stage]) -> Result<()> {
+    for phase in stages.iter().flat_map(|stage| &stage.0) {
+        let workload = &phase.workload;
+        if workload.targets.is_empty() && workload.engine.target() != EngineTarget::Nothing {
+            return Err(Usage(
+                "no target; name a file, a directory, a block device or an nbd:// URL".into(),
+            )
+            .into());
+        }
+        workload.read_percent()?;
+    }
+    Ok(())
 }
 
 /// Runs what was asked in this process, which knows of no other.

@@ -1411,6 +1411,89 @@ fn what_a_write_that_failed_has_left_is_no_damage_until_all_is_written_again() {
     assert!(ended.stdout.contains("stale"), "{}", ended.stdout);
 }
 
+/// Writes the whole file, of which no byte behind so many is written; `false`: nothing here can limit a
+/// file to any byte.
+fn written_until(ground: &Ground, bytes: u64, write: &str) -> bool {
+    let words: Vec<&str> = write.split_whitespace().collect();
+    let limit = format!("trap '' XFSZ; prlimit --pid $$ --fsize={bytes} || exit 77");
+    let ended = ground.within(&limit, &words).output().unwrap();
+    if ended.status.code() == Some(77) {
+        ground::skipped("prlimit");
+        return false;
+    }
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    true
+}
+
+#[test]
+fn a_block_that_is_written_in_part_is_no_damage_to_a_reader_of_blocks_of_any_size() {
+    let ground = Ground::new();
+    let mixed = "--verify --write-percent 50 --random --total-bytes 2M --no-live";
+    for (block, more) in [("4k", WHOLE), ("512", WHOLE), ("4k", mixed)] {
+        let write = format!("run f --file-size 1M -b {block} {more}");
+        // In the header, in its checksum, in the middle, and so late that hardly a byte is old.
+        for cut in [41, 57, 300, 505, 509, 511] {
+            typed(&ground, &format!("run f --file-size 1M -b {block} {WHOLE}")).expect(0);
+            let until = 11 * 4096 - 512 + cut;
+            let fails = format!("{write} --continue-on-error");
+            if !written_until(&ground, until, &fails) {
+                return;
+            }
+            for of_read in ["512", "4k", "64k"] {
+                let words = format!("run f -b {of_read} --verify --duration 0s --no-live");
+                let ended = typed(&ground, &words);
+                let what = format!("{block} {more} {cut} {of_read}: {}", ended.stdout);
+                assert_eq!(ended.code, Some(0), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_write_that_fails_in_a_later_pass_makes_its_block_no_stale_one() {
+    let ground = Ground::new();
+    let words = format!(
+        "run f --file-size 4M -b 64k --verify --verify-when passes --write-percent 100 --duration {LONG} --continue-on-error --no-live"
+    );
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut run = ground.within("trap '' XFSZ", &words);
+    let run = run.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    let data = || {
+        let data = fs::read(ground.path("f")).ok()?;
+        (data.len() == 4 << 20).then_some(data)
+    };
+    let front = || data().map(|data| data[..64 << 10].to_vec());
+    let follows = |passes: usize| {
+        for _ in 0..passes {
+            let before = until("the file is whole", front);
+            until("a pass follows", || front().filter(|now| *now != before));
+        }
+    };
+    let to_it = |program: &str, words: &[&str]| {
+        let pid = run.id().to_string();
+        let mut command = std::process::Command::new(program);
+        let told = command.args(words).arg(pid).status();
+        told.is_ok_and(|told| told.success())
+    };
+    follows(2);
+    let is_limited = to_it("prlimit", &["--fsize=2097152", "--pid"]);
+    if is_limited {
+        follows(4);
+    }
+    assert!(to_it("kill", &["-INT"]));
+    let ended = run.wait_with_output().unwrap();
+    if !is_limited {
+        return ground::skipped("prlimit");
+    }
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        told.contains("EFBIG") || told.contains("too large"),
+        "{told}"
+    );
+    assert!(told.contains("Failures: 0"), "{told}");
+}
+
 #[test]
 fn a_tail_that_no_block_uses_hides_no_lost_write() {
     let ground = Ground::new();
@@ -1466,4 +1549,51 @@ fn works_that_start_together_are_told_apart_by_files_and_not_by_names() {
     let jobs = "run --no-live -- --bs=4k --size=1m --time_based --runtime=1 --name=w --filename=one --rw=randwrite --name=r --filename=other --rw=randread --verify=crc32c";
     let why = ground.refused(&jobs.split_whitespace().collect::<Vec<_>>());
     assert!(why.contains("start together"), "{why}");
+}
+
+#[test]
+fn a_write_after_a_fill_that_failed_is_told_from_the_fill() {
+    let ground = Ground::new();
+    typed(&ground, &format!("run f --file-size 1M -b 64k {WHOLE}")).expect(0);
+    let words = "run f --file-size 1M -b 64k --verify --refill --duration 0s --no-live";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut ended = ground.within("trap '' XFSZ; ulimit -f 1024", &words);
+    let ended = ended.output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "half of it");
+    let old = ground.read("f");
+    typed(&ground, &format!("run f -b 4k {WHOLE}")).expect(0);
+    let file = fs::File::options().write(true).open(ground.path("f"));
+    file.unwrap().write_all(&old[..256 << 10]).unwrap();
+    let ended = typed(&ground, "run f -b 4k --verify --duration 0s --no-live");
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert!(ended.stdout.contains("stale"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_run_that_cannot_size_its_file_leaves_what_was_known_of_it() {
+    let ground = Ground::new();
+    let write = format!("run f --file-size 1M -b 64k {WHOLE}");
+    let read = "run f -b 64k --verify --duration 0s --no-live";
+    let no_room = |limit: &str, words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let limit = format!("trap '' XFSZ; ulimit -f {limit}");
+        ground
+            .within(&limit, &words)
+            .output()
+            .unwrap()
+            .status
+            .code()
+    };
+    // Sound and verified, and then with a block that a failed write has left.
+    for spoil in [None, Some("524")] {
+        typed(&ground, &write).expect(0);
+        if let Some(limit) = spoil {
+            assert_eq!(no_room(limit, &write), Some(1), "a part of a block");
+        }
+        for more in ["--verify --write-percent 50", "--write-percent 100"] {
+            let words = format!("run f -b 64k --file-size 4M {more} --total-bytes 64k --no-live");
+            assert_eq!(no_room("2048", &words), Some(1), "{more}");
+            typed(&ground, read).expect(0);
+        }
+    }
 }

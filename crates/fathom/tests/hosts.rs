@@ -69,6 +69,39 @@ fn what_one_process_does_is_refused_once_where_a_launcher_started_several() {
     assert_eq!(code, Some(0), "{said}");
 }
 
+#[test]
+fn a_command_that_no_host_could_do_is_refused_before_anything_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let started = dir.path().join("started");
+    let program = launcher(
+        dir.path(),
+        "mpirun (Open MPI) 4.1.4",
+        &format!("touch {}", started.display()),
+    );
+    for (words, wanted) in [
+        ("run", "no target"),
+        ("run x --threshold get.p99<1ms", "threshold"),
+        (
+            "run x --read-percent 50 --write-percent 60",
+            "write-percent",
+        ),
+    ] {
+        for dry in ["--dry-run", ""] {
+            let words = format!("{words} {dry} --hosts a,b --launcher {}", program.display());
+            let (code, said) = fathom(dir.path(), &words, &[]);
+            assert_eq!(code, Some(2), "{words}: {said}");
+            assert!(said.contains(wanted), "{words}: {said}");
+        }
+    }
+    assert!(!started.exists());
+    // What needs no target has none.
+    let words = format!(
+        "run --engine null --dry-run --hosts a,b --launcher {}",
+        program.display()
+    );
+    assert_eq!(fathom(dir.path(), &words, &[]).0, Some(0));
+}
+
 /// A launcher that says it is of this make, and does the rest.
 fn launcher(dir: &Path, version: &str, rest: &str) -> PathBuf {
     let path = dir.join("mpirun");
@@ -141,6 +174,47 @@ fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
         "{said}"
     );
     assert!(!dir.path().join("x").exists());
+}
+
+#[test]
+fn what_lets_somebody_in_stands_in_no_line_of_a_launcher() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = launcher(dir.path(), "mpirun (Open MPI) 4.1.4", "touch started");
+    let shown = |words: &str| {
+        let words = format!(
+            "load get --hosts a,b --dry-run --launcher {} {words}",
+            program.display()
+        );
+        fathom(
+            dir.path(),
+            &words,
+            &[("KEY", "Authorization: Bearer topsecret")],
+        )
+    };
+    for words in [
+        "--target http://h:1/x --header Authorization:topsecret",
+        "--target http://h:1/x?token=topsecret",
+    ] {
+        let (code, said) = shown(words);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(
+            said.contains(" @VARIABLE") && !said.contains("topsecret"),
+            "{said}"
+        );
+    }
+    let (code, said) = shown("--target http://h:1/x --header @KEY --header X-Tenant:blue");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("-x KEY") && said.contains("X-Tenant:blue"),
+        "{said}"
+    );
+    assert!(!said.contains("topsecret"), "{said}");
+    let (code, said) = shown("--target http://h:1/x --header @NONE");
+    assert!(
+        code == Some(2) && said.contains("no text in NONE"),
+        "{said}"
+    );
+    assert!(!dir.path().join("started").exists());
 }
 
 #[test]
@@ -272,7 +346,7 @@ fn ranks_that_do_not_begin_are_told_of_and_not_waited_for() {
     ] {
         let program = launcher(dir.path(), "HYDRA build details:", rest);
         let hosts = format!(
-            "--hosts a,b --lost-after 2s --launcher {}",
+            "--hosts a,b --lost-after 4s --launcher {}",
             program.display()
         );
         let (code, said) = fathom(dir.path(), &format!("{RUN} --records r.jsonl {hosts}"), &[]);

@@ -73,6 +73,37 @@ fn commands_of_the_manifests_are_accepted() {
 }
 
 #[test]
+fn mpirun_of_the_manifest_does_not_run_as_root_which_it_would_refuse() {
+    let text = fs::read_to_string(kept("mpijob.yaml")).unwrap();
+    let containers = text.matches("          image: ").count();
+    assert_eq!(text.matches("runAsUser: 1000").count(), containers);
+    assert!(text.contains("sshAuthMountPath: /home/mpiuser/.ssh"));
+}
+
+#[test]
+fn no_page_gives_a_patience_that_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    for page in ["README.md", "failures.md", "../security.md"] {
+        let text = fs::read_to_string(kept(page)).unwrap();
+        let given = text.split("--lost-after ").skip(1);
+        let times = given.filter_map(|rest| rest.split(['`', ' ', '\n']).next());
+        for time in times.filter(|time| time.starts_with(|digit: char| digit.is_ascii_digit())) {
+            let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+                .args(["run", "--engine", "null", "--hosts", "a", "--dry-run"])
+                .args(["--lost-after", time])
+                .current_dir(place.path())
+                .output()
+                .expect("the program starts");
+            let complained = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                !complained.contains("must be at least"),
+                "{page}: {complained}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_manifests_are_yaml_of_the_kinds_that_they_name() {
     let check = "import sys, yaml\nfor path in sys.argv[1:]:\n    print(yaml.safe_load(open(path))['kind'])";
     let can = Command::new("python3").args(["-c", "import yaml"]).output();

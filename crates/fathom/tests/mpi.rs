@@ -190,7 +190,7 @@ impl Running {
 
 const SHORT: &str =
     "run x --file-size 4M --random --duration 1s --no-live --max-skew 60s --records r.jsonl";
-const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 3s --save-every 500ms --records r.jsonl";
+const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
 
 #[test]
 fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
@@ -239,9 +239,17 @@ fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
         let record = record(dir.path(), name);
         let most = record.stonewall.as_ref().unwrap().most;
         for host in record.by_host() {
-            assert!(host.stonewall.as_ref().unwrap().most <= most, "{name}");
             assert_eq!(host.operations.count(), most, "{name}");
         }
+        let own = record.by_host();
+        let own = own.iter().map(|host| host.stonewall.as_ref().unwrap());
+        assert_eq!(own.clone().map(|own| own.most).max(), Some(most), "{name}");
+        let by_then: u64 = own.map(|own| own.operations).sum();
+        assert_eq!(
+            record.stonewall.as_ref().unwrap().operations,
+            by_then,
+            "{name}"
+        );
         nobody_is_left(dir.path(), name);
     }
 }
@@ -345,8 +353,8 @@ fn what_ranks_of_several_hosts_wrote_they_read_on_another_host_and_the_record_sa
                 "{name} {more}"
             );
             assert_eq!(read.operations.bytes(), 3 << 20, "{name} {more}");
-            let own_cache = said.contains("own_cache");
-            assert_eq!(own_cache, effective == Some("0"), "{name} {more}: {said}");
+            // All ranks of this machine have one page cache, whoever read what whom wrote.
+            assert!(said.contains("own_cache"), "{name} {more}: {said}");
         }
     }
 }
@@ -470,7 +478,7 @@ fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
         for launcher in launchers() {
             scope.spawn(move || {
                 let (dir, name) = (place(), launcher.name);
-                let words = "run x --file-size 4M --duration 1s --lost-after 2s --records r.jsonl";
+                let words = "run x --file-size 4M --duration 1s --lost-after 4s --records r.jsonl";
                 let (code, said) = launcher.wrapped_ended("2", dir.path(), HALF, words);
                 let killed = !name.contains("Open MPI") && said.contains("Killed (signal 9)");
                 assert!(
@@ -483,6 +491,25 @@ fn a_rank_whose_others_never_come_to_their_library_ends_and_says_so() {
             });
         }
     });
+}
+
+/// What one rank cannot do it says to the others, who wait for it in their library.
+#[test]
+fn a_rank_that_cannot_do_what_was_asked_says_so_to_all() {
+    const ELSEWHERE: &str =
+        "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] || cd elsewhere; exec \"$@\"";
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("elsewhere")).unwrap();
+        fs::write(dir.path().join("plan.toml"), "file-size = \"1M\"\n").unwrap();
+        let words = "run x --config plan.toml --duration 1s --records r.jsonl";
+        let (code, said) = launcher.wrapped_ended("3", dir.path(), ELSEWHERE, words);
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert!(said.contains("(rank 1) and 1 more: "), "{name}: {said}");
+        assert_eq!(said.matches("plan.toml").count(), 1, "{name}: {said}");
+        assert!(!dir.path().join("r.jsonl").exists(), "{name}");
+        nobody_is_left(dir.path(), name);
+    }
 }
 
 #[test]

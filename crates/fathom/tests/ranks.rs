@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use record::{Record, Status, read_records};
+use record::{Record, Status, Store, read_records};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -86,7 +86,7 @@ fn ranks_begin_together_and_their_parts_are_one_record() {
         .collect();
     let (code, said) = ended(
         dir.path(),
-        "merge part-2.jsonl part-0.jsonl part-1.jsonl -o whole.jsonl",
+        "merge part-2.jsonl part-0.jsonl part-1.jsonl --max-skew 60s -o whole.jsonl",
     );
     assert_eq!(code, Some(0), "{said}");
     let whole = record(dir.path(), "whole.jsonl");
@@ -165,6 +165,125 @@ fn a_missing_rank_a_doubled_one_and_a_foreign_part_are_named_and_the_rest_is_inc
     );
     assert_eq!(code, Some(5));
     assert!(said.contains("torn.jsonl holds no records"), "{said}");
+}
+
+/// The part of a rank that began so much later than the common start, by its own clock.
+fn part_that_began(dir: &Path, rank: u32, late_ns: u64) {
+    let name = format!("part-{rank}.jsonl");
+    let mut part = record(dir, &name);
+    part.hosts[0].late_ns = late_ns;
+    std::fs::remove_file(dir.join(&name)).unwrap();
+    Store::open(&dir.join(&name))
+        .unwrap()
+        .append(&part)
+        .unwrap();
+}
+
+#[test]
+fn unconnected_ranks_that_began_too_far_apart_do_not_count_and_what_is_graver_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(ready_ranks(dir.path(), &[0, 1], 2, ""), [Some(0); 2]);
+    part_that_began(dir.path(), 0, 1_000);
+    part_that_began(dir.path(), 1, 14_001_000);
+    let merged = |words: &str, into: &str| {
+        let (code, said) = ended(dir.path(), &format!("merge {words} -o {into}"));
+        (code, said, record(dir.path(), into))
+    };
+    let (code, said, whole) = merged("part-0.jsonl part-1.jsonl", "usual.jsonl");
+    assert_eq!((code, whole.outcome.exit_code), (Some(4), 4), "{said}");
+    assert_eq!(
+        whole.outcome.message.as_deref(),
+        Some("ranks began 14 ms apart, more than --max-skew 10 ms")
+    );
+    let group = whole.group.unwrap();
+    assert_eq!(
+        (group.skew_ns, group.max_skew_ns),
+        (Some(14_000_000), Some(10_000_000))
+    );
+    assert!(said.contains("start_skew"), "{said}");
+
+    let (code, said, whole) = merged("part-0.jsonl part-1.jsonl --max-skew 14ms", "asked.jsonl");
+    assert_eq!((code, whole.outcome.exit_code), (Some(0), 0), "{said}");
+    assert_eq!(whole.group.unwrap().max_skew_ns, Some(14_000_000));
+
+    // One rank has no start apart from another's, and fewer ranks are another experiment.
+    let (code, said, whole) = merged("part-0.jsonl --max-skew 1us", "one.jsonl");
+    assert_eq!(code, Some(5), "{said}");
+    assert_eq!(whole.outcome.status, Status::Incomplete);
+
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl --max-skew soon -o wrong.jsonl",
+    );
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--max-skew"), "{said}");
+    assert!(!dir.path().join("wrong.jsonl").exists());
+}
+
+#[test]
+fn a_part_that_cannot_be_read_gives_the_rest_and_names_the_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(ready_ranks(dir.path(), &[0, 1], 3, ""), [Some(0); 2]);
+    let huge = std::fs::File::create(dir.path().join("part-2.jsonl")).unwrap();
+    huge.set_len(1 << 30).unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl part-2.jsonl --max-skew 60s -o rest.jsonl",
+    );
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains("part-2.jsonl: a line is longer than any record")
+            && said.contains("nothing of it is joined; a line may have 256 MiB at most")
+            && said.contains("rank 2 of 3 is missing"),
+        "{said}"
+    );
+    let rest = record(dir.path(), "rest.jsonl");
+    assert_eq!(rest.outcome.status, Status::Incomplete);
+    assert_eq!((rest.hosts.len(), rest.group.unwrap().lost[0].rank), (2, 2));
+
+    // A name that nothing has is a slip, and what would be written is not what was meant.
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl part-3.jsonl -o slip.jsonl",
+    );
+    assert_eq!(code, Some(2), "{said}");
+    assert!(!dir.path().join("slip.jsonl").exists(), "{said}");
+}
+
+#[test]
+fn a_code_that_the_record_does_not_explain_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(ready_ranks(dir.path(), &[0, 1], 2, ""), [Some(0); 2]);
+    std::fs::write(dir.path().join("empty.jsonl"), "").unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl empty.jsonl --max-skew 60s -o whole.jsonl",
+    );
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains(
+            "of all 2 ranks, and the exit code is 5: not all of empty.jsonl could be read as records"
+        ),
+        "{said}"
+    );
+    assert_eq!(record(dir.path(), "whole.jsonl").outcome.exit_code, 0);
+
+    let mut stranger = record(dir.path(), "part-0.jsonl");
+    (stranger.group, stranger.id) = (None, "another".to_owned());
+    Store::open(&dir.path().join("stranger.jsonl"))
+        .unwrap()
+        .append(&stranger)
+        .unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl stranger.jsonl --max-skew 60s -o among.jsonl",
+    );
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("stranger.jsonl is no part of a group")
+            && said.contains("the exit code is 2: of what was given some is no part of it"),
+        "{said}"
+    );
 }
 
 #[test]

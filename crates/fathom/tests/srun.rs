@@ -186,7 +186,7 @@ fn ended(mut command: Command) -> (Option<i32>, String) {
 
 const SHORT: &str =
     "run x --file-size 4M --random --duration 1s --no-live --max-skew 60s --records r.jsonl";
-const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 3s --save-every 500ms --records r.jsonl";
+const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
 
 #[test]
 #[ignore = "needs root, Slurm and MPI libraries"]

@@ -55,7 +55,7 @@ pub enum GroupEvent {
     Broken(String),
 }
 
-/// Drives a rank until its group ends, nobody asks for it any more, or the transport breaks. `reader`
+/// Drives a rank until its group ends, it is told to leave, or the transport breaks. `reader`
 /// is of the same clock, where others on this machine may look at it.
 pub fn drive<C: Clock>(
     transport: &mut dyn Carrier,
@@ -72,11 +72,11 @@ pub fn drive<C: Clock>(
     let mut acts = Vec::new();
     loop {
         match asked.try_recv() {
+            Ok(MemberInput::Leave) | Err(TryRecvError::Disconnected) => return,
             Ok(input) => {
                 heard_at = clock.now();
                 member.on(heard_at, input, &mut acts);
             }
-            Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}
         }
         let mut taken = 0;

@@ -125,6 +125,8 @@ impl GroupMember {
             MemberInput::Compare => self.compare(now, out),
             MemberInput::Halt => self.halt(out),
             MemberInput::Reached(most) => self.reach(most, out),
+            // Whoever drives it does not go on.
+            MemberInput::Leave => {}
             MemberInput::Finish => {
                 if let Some(root) = &mut self.root {
                     root.finish(now, out);

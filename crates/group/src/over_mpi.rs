@@ -130,7 +130,7 @@ impl Connected {
     fn end(self, how: Leaving, code: i32) -> bool {
         self.code.store(code, Relaxed);
         let _it_has_ended = self.leave.send(how);
-        drop(self.ask);
+        let _it_has_ended_already = self.ask.send(MemberInput::Leave);
         self.thread.join().unwrap_or(false)
     }
 }

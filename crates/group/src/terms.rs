@@ -28,6 +28,8 @@ pub enum MemberInput {
     Reached(u64),
     /// The root says that nothing more comes.
     Finish,
+    /// Nobody asks any more: it ends without the others.
+    Leave,
 }
 
 /// What a member wants.

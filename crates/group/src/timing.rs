@@ -39,6 +39,6 @@ impl Default for GroupTiming {
 impl GroupTiming {
     /// Processes of one launcher begin one after another, over many hosts minutes apart.
     pub(crate) fn come_within_ns(&self) -> u64 {
-        self.lost_after_ns.saturating_mul(12)
+        self.lost_after_ns.saturating_mul(6)
     }
 }

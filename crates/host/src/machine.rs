@@ -126,6 +126,18 @@ impl Machine {
         .at(place)
     }
 
+    /// What the machine is called, or this process's part of it.
+    #[must_use]
+    pub fn hostname(&self) -> Option<String> {
+        system::hostname(&self.tree)
+    }
+
+    /// Another after every start of the machine, and the same for all who run on it.
+    #[must_use]
+    pub fn boot_id(&self) -> Option<String> {
+        system::boot_id(&self.tree)
+    }
+
     /// The online NUMA nodes by id; empty where the kernel exposes none.
     #[must_use]
     pub fn nodes(&self) -> Vec<NumaNode> {

@@ -163,10 +163,11 @@ struct Functions<H> {
     error: AskError,
 }
 
-/// A transfer that the library has not given back.
+/// A transfer that the library has not given back. The bytes are the library's until then: nobody here
+/// holds them as their owner, and those that it never gives back are leaked.
 struct Open<H> {
     request: H,
-    bytes: Box<[u8]>,
+    bytes: *mut [u8],
 }
 
 /// A library that has begun.
@@ -257,7 +258,7 @@ impl<H: Copy> Begun<H> {
     fn begin(
         &mut self,
         call: (&'static str, Transfer<H>),
-        mut bytes: Box<[u8]>,
+        bytes: Box<[u8]>,
         peer: c_int,
         tag: c_int,
     ) -> Result<Ticket, MpiError> {
@@ -266,13 +267,13 @@ impl<H: Copy> Begun<H> {
         if count == 0 {
             return Err(MpiError::Message("a message has at least one byte"));
         }
+        let bytes = Box::into_raw(bytes);
         let mut request = self.constants.world;
         let (byte, world) = (self.constants.byte, self.constants.world);
-        // SAFETY: the buffer is as long as said and is kept in `open`, on the heap, until the library
-        // has given it back; one that it never gives back is leaked.
+        // SAFETY: the buffer is as long as said, and lives until the library has given it back.
         let code = unsafe {
             call.1(
-                bytes.as_mut_ptr().cast(),
+                bytes.cast(),
                 count,
                 byte,
                 peer,
@@ -281,10 +282,7 @@ impl<H: Copy> Begun<H> {
                 &raw mut request,
             )
         };
-        if let Err(error) = self.functions.checked(call.0, code) {
-            std::mem::forget(bytes);
-            return Err(error);
-        }
+        self.functions.checked(call.0, code)?;
         let begun = Some(Open { request, bytes });
         let free = self.open.iter().position(Option::is_none);
         let at = free.unwrap_or(self.open.len());
@@ -355,7 +353,9 @@ impl<H: Copy> Calls for Begun<H> {
             return Ok(None);
         }
         let done = self.open[ticket.0].take();
-        Ok(done.map(|open| open.bytes))
+        // SAFETY: it was a box when the transfer began, and the library has given it back; it is taken
+        // out of `open`, so that nobody takes it twice.
+        Ok(done.map(|open| unsafe { Box::from_raw(open.bytes) }))
     }
 
     fn finalize(&mut self) -> Result<(), MpiError> {
@@ -368,14 +368,6 @@ impl<H: Copy> Calls for Begun<H> {
         // SAFETY: a handle and a number.
         let _whoever_comes_back_ends_by_itself =
             unsafe { (self.functions.abort)(self.constants.world, code) };
-    }
-}
-
-impl<H> Drop for Begun<H> {
-    fn drop(&mut self) {
-        // The library may write there still.
-        let open = self.open.drain(..).flatten();
-        open.for_each(|open| std::mem::forget(open.bytes));
     }
 }
 

@@ -308,7 +308,8 @@ fn verification(counts: &ThreadCounts, errors: &[ErrorCount]) -> Verification {
 }
 
 fn targets(plan: &LoadPlan) -> Vec<TargetFact> {
-    let seeds = &plan.scenario.seeds;
+    let whole = plan.whole();
+    let seeds = &whole.scenario.seeds;
     let bytes = seeds.iter().fold(0_u64, |sum, seed| {
         sum.saturating_add(Bytes(seed.size).0.saturating_mul(seed.count))
     });
@@ -316,7 +317,7 @@ fn targets(plan: &LoadPlan) -> Vec<TargetFact> {
     vec![TargetFact {
         path: plan.target.text().to_owned(),
         kind,
-        files: plan.scenario.seed_count(),
+        files: whole.scenario.seed_count(),
         bytes,
         hole_bytes: None,
     }]

@@ -19,6 +19,11 @@ pub enum LoadError {
     /// Other ranks cannot take part, or are lost.
     #[error("{}", .0.text)]
     Group(PeerFault),
+    /// What a load is made of cannot be started, after the common start.
+    #[error(
+        "a thread of the load cannot be started: {0}; raise `ulimit -u`, or give fewer --users"
+    )]
+    Threads(String),
     /// The others began without this rank.
     #[error("rank {rank} came {} after the common start: give a longer --lead", Nanos(*late_ns))]
     Missed { rank: u32, late_ns: u64 },
@@ -36,10 +41,18 @@ impl LoadError {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Asked(_) => 2,
-            Self::Target(_) => 1,
+            Self::Target(_) | Self::Threads(_) => 1,
             Self::Interrupted => sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code),
             Self::Group(fault) => fault.exit_code,
             Self::Missed { .. } => PeerFault::LOST,
+        }
+    }
+
+    /// Whether the others have begun, and meet this rank again when they have ended.
+    pub(crate) fn comes_after_the_start(&self) -> bool {
+        match self {
+            Self::Missed { .. } | Self::Threads(_) => true,
+            Self::Asked(_) | Self::Target(_) | Self::Interrupted | Self::Group(_) => false,
         }
     }
 

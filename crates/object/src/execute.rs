@@ -15,14 +15,13 @@ use crate::settings::LoadSettings;
 use crate::target::Service;
 use crate::user::{SeedSet, signs_payload};
 use crate::verbs::Call;
-use crate::worker::{self, Live, Shared, ThreadReport};
-use course::{Remains, elapsed_ns, wait};
+use crate::worker::{Live, Shared};
+use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, meet};
 use record::{LiveCounters, Measurements, Record};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 use sys::{Clock, MachineClock, Usage, clock::wall_time};
 
@@ -49,7 +48,11 @@ pub fn execute(
             Ok(record)
         }
         Err(error) => {
-            setup.remove(&mut Record::default());
+            let mut nowhere = Record::default();
+            match error.comes_after_the_start() {
+                true => setup.remove_with_others(context, &mut nowhere),
+                false => setup.remove(&mut nowhere),
+            }
             Err(error)
         }
     }
@@ -103,13 +106,18 @@ impl Setup {
             meet(context)?;
         }
         let notices = bulk.find_servers(bucket)?;
-        if is_first {
-            meet(context)?;
-        }
-        if let Some(secret) = plan.secret.as_ref().filter(|_| plan.target.is_share()) {
-            bulk.log_in(secret.text())?;
-        }
         let (measured, keep) = (Measurements::default(), plan.keep);
+        let secret = plan.secret.as_ref().filter(|_| plan.target.is_share());
+        let enter = || {
+            if is_first {
+                meet(context)?;
+            }
+            secret.map_or(Ok(()), |secret| bulk.log_in(secret.text()))
+        };
+        if let Err(error) = enter() {
+            LeftBucket(Some(bulk).filter(|_| !keep)).remove(&mut Record::default());
+            return Err(error);
+        }
         let mut setup = Self {
             settings,
             peers,
@@ -322,16 +330,7 @@ impl Setup {
         let start = common.unwrap_or_else(|| clock.now() + LEAD_NS);
         let shared = Arc::new(self.shared(plan, start));
         let live = self.counters(plan, &shared);
-        let running: Vec<JoinHandle<std::io::Result<ThreadReport>>> = (0..shared.threads)
-            .zip(&live)
-            .map(|(index, live)| {
-                let (shared, live) = (Arc::clone(&shared), live.clone());
-                std::thread::Builder::new()
-                    .name(format!("load-{index}"))
-                    .spawn(move || worker::run(&shared, index, live))
-                    .expect("a thread can be started")
-            })
-            .collect();
+        let running = threads(&shared, &live)?;
         let counted = Counted {
             measured: live.iter().map(|(measured, _)| &**measured).collect(),
             warmup: live.iter().map(|(_, warmup)| &**warmup).collect(),

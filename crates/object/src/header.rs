@@ -52,6 +52,8 @@ const NOT_KEPT: &str = "(not recorded)";
 pub struct RequestHeader {
     name: String,
     value: String,
+    /// It was taken from the environment, where secrets are put.
+    is_hidden: bool,
 }
 
 impl std::fmt::Debug for RequestHeader {
@@ -99,7 +101,27 @@ impl RequestHeader {
         Ok(Self {
             name: name.to_owned(),
             value: value.to_owned(),
+            is_hidden: false,
         })
+    }
+
+    /// As [`RequestHeader::parse`], or `@VARIABLE`: the variable of the environment that holds it.
+    ///
+    /// # Errors
+    /// As there, or the variable is not set.
+    pub fn given(text: &str) -> Result<Self, LoadError> {
+        let is_hidden = variable_of(text).is_some();
+        let header = Self::parse(&given("header", text)?)?;
+        Ok(Self {
+            is_hidden,
+            ..header
+        })
+    }
+
+    /// Whether it looks as if it let somebody in, or was taken from where such things are.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.is_hidden || is_secret(&self.name, &self.value)
     }
 
     pub(crate) fn is(&self, name: &str) -> bool {
@@ -112,7 +134,7 @@ impl RequestHeader {
 
     /// What a record keeps of it.
     pub(crate) fn recorded(&self) -> String {
-        let value = match is_secret(&self.name, &self.value) {
+        let value = match self.is_secret() {
             true => NOT_KEPT,
             false => &self.value,
         };
@@ -127,8 +149,36 @@ impl RequestHeader {
     }
 }
 
+/// The variable that a text names which stands for what it holds.
+#[must_use]
+pub fn variable_of(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix('@')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+}
+
+/// The text that is meant: this one, or what the variable holds that it names.
+///
+/// # Errors
+/// The variable is not set.
+pub(crate) fn given(option: &str, text: &str) -> Result<String, LoadError> {
+    let Some(name) = variable_of(text) else {
+        return Ok(text.to_owned());
+    };
+    std::env::var_os(name)
+        .and_then(|held| held.into_string().ok())
+        .ok_or_else(|| {
+            LoadError::Asked(format!(
+                "--{option} {text}: the environment has no text in {name}, which is to hold it"
+            ))
+        })
+}
+
 /// What a record keeps of the text of a header.
 pub(crate) fn recorded_header(text: &str) -> String {
+    if variable_of(text).is_some() {
+        return text.to_owned();
+    }
     RequestHeader::parse(text).map_or_else(|_no_header| NOT_KEPT.to_owned(), |of| of.recorded())
 }
 

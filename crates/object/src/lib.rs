@@ -50,10 +50,10 @@ mod worker;
 pub use connection::HttpVersion;
 pub use error::LoadError;
 pub use execute::{Setup, execute};
-pub use header::{RequestHeader, recorded_url};
+pub use header::{RequestHeader, recorded_url, variable_of};
 pub use options::{AskedKnee, AskedLoad, LOAD_OPTIONS, LoadKeys, LoadOption, LoadSwitch};
 pub use payload::ObjectData;
-pub use plan::{LoadPlan, ShareSecret};
+pub use plan::{LoadPlan, ShareSecret, WholeLoad};
 pub use ramp::{Leg, Ramp, Spacing};
 pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,

@@ -3,7 +3,7 @@
 //! records say by it what took effect.
 
 use crate::connection::HttpVersion;
-use crate::header::{RequestHeader, recorded_header, recorded_url};
+use crate::header::{RequestHeader, given, recorded_header, recorded_url};
 use crate::payload::ObjectData;
 use crate::plan::ShareSecret;
 use crate::ramp::{Ramp, Spacing};
@@ -198,8 +198,8 @@ const fn switch(
 
 /// In the order of help.
 pub static LOAD_OPTIONS: [LoadOption; 34] = [
-    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, http://HOST:PORT/path?query, or a file share, share+http://HOST:PORT", |asked, _, text| set(&mut asked.target, LoadTarget::parse(text)), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
-    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep no value that looks like a secret; may be repeated", |asked, _, text| RequestHeader::parse(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
+    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, http://HOST:PORT/path?query, or a file share, share+http://HOST:PORT; @VARIABLE takes it from the environment", |asked, _, text| set(&mut asked.target, given("target", text).and_then(|held| LoadTarget::parse(&held))), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
+    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep no value that looks like a secret; @VARIABLE takes it from the environment; may be repeated", |asked, _, text| RequestHeader::given(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
     value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated().in_scenarios("thresholds"),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
     value("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are", |asked, name, text| set(&mut asked.changes.scale, number(name, text)), |_| None),
@@ -327,6 +327,7 @@ impl AskedLoad {
         Ok(LoadPlan {
             server_counters: target.is_s3() || target.is_share(),
             share: LoadShare::default(),
+            of_all: None,
             step_per_second: None,
             scenario,
             target,

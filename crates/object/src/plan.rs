@@ -10,7 +10,9 @@ use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::verbs::{Call, Services};
 use record::{Measurable, NeverMeasured};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use trust::Trust;
 
 /// What to run, against what, and how.
@@ -47,8 +49,17 @@ pub struct LoadPlan {
     pub server_counters: bool,
     /// Which part of the whole this is.
     pub share: LoadShare,
+    /// What of the whole is divided, where this is a part of it.
+    pub of_all: Option<Arc<WholeLoad>>,
     /// The rate of this step, where it is one of a search.
     pub step_per_second: Option<f64>,
+}
+
+/// What of a load its ranks divide, as it is of all of them.
+#[derive(Clone, Debug)]
+pub struct WholeLoad {
+    pub(crate) scenario: Scenario,
+    pub(crate) iterations: Option<u64>,
 }
 
 /// The secret of a file share, which is never shown.
@@ -251,12 +262,27 @@ impl LoadPlan {
             .max(1)
     }
 
-    /// The whole plan as words, by the names of flags where there is one; keys are not among them.
+    /// The load of which this is a part, or this one.
+    pub(crate) fn whole(&self) -> Cow<'_, Self> {
+        self.of_all.as_ref().map_or(Cow::Borrowed(self), |of_all| {
+            Cow::Owned(Self {
+                scenario: of_all.scenario.clone(),
+                iterations: of_all.iterations,
+                ..self.clone()
+            })
+        })
+    }
+
+    /// The whole plan as words, by the names of flags where there is one, of all ranks together what
+    /// they divide; keys are not among them.
     #[must_use]
     pub fn effective(&self) -> BTreeMap<String, String> {
-        let mut out = self.scenario.described();
+        let whole = self.whole();
+        let mut out = whole.scenario.described();
         let options = LOAD_OPTIONS.iter();
-        out.extend(options.filter_map(|option| Some((option.name.to_owned(), option.show(self)?))));
+        out.extend(
+            options.filter_map(|option| Some((option.name.to_owned(), option.show(&whole)?))),
+        );
         let mut set = |key: &str, text: String| drop(out.insert(key.to_owned(), text));
         set("engine", "http".into());
         let protocol = match self.version {
@@ -382,6 +408,7 @@ mod tests {
             warmup_ns: 0,
             server_counters: false,
             share: LoadShare::default(),
+            of_all: None,
             step_per_second: None,
         }
     }

@@ -2,8 +2,9 @@
 //! what names a generator is each rank's own: users, threads, connections, pauses.
 
 use crate::error::LoadError;
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, WholeLoad};
 use crate::scenario::Arrivals;
+use std::sync::Arc;
 
 /// A rank's place among those that do one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,10 @@ impl LoadPlan {
     pub fn shared(&self, share: LoadShare) -> Result<Self, LoadError> {
         let mut out = self.clone();
         out.share = share;
+        out.of_all = Some(Arc::new(WholeLoad {
+            scenario: self.scenario.clone(),
+            iterations: self.iterations,
+        }));
         // The server sees the requests of all ranks, and each rank would count them as its own.
         out.server_counters &= share.size == 1;
         let size = u64::from(share.size);
@@ -78,6 +83,26 @@ mod tests {
     use crate::ramp::{Ramp, Schedule, Spacing};
     use proptest::prelude::*;
     use units::random::Random;
+
+    #[test]
+    fn a_part_says_of_what_is_divided_what_all_have() {
+        let mut asked = crate::AskedLoad::default();
+        for (name, text) in [
+            ("target", "http://h:1/x"),
+            ("rate", "300"),
+            ("iterations", "31"),
+            ("seeds", "200"),
+        ] {
+            let option = crate::LoadOption::named(name).unwrap();
+            option.read(&mut asked, text).unwrap();
+        }
+        let scenario = crate::Scenario::preset("download").unwrap();
+        let whole = asked.plan(scenario, crate::LoadKeys::default(), 4).unwrap();
+        let part = whole.shared(LoadShare { rank: 2, size: 3 }).unwrap();
+        assert_eq!(part.iterations, Some(10));
+        assert_eq!(part.effective(), whole.effective());
+        assert!(whole.effective()["rate"].starts_with("300"));
+    }
 
     proptest! {
         #[test]

@@ -4,6 +4,8 @@
 
 #[path = "truths/http2.rs"]
 mod http2;
+#[path = "truths/ranks.rs"]
+mod ranks;
 #[path = "store/server.rs"]
 mod server;
 #[path = "store/tls.rs"]
@@ -46,6 +48,7 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         guest: None,
         server_counters: false,
         share: object::LoadShare::default(),
+        of_all: None,
         step_per_second: None,
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of the ranks that did one workload together.
 
-use crate::Record;
+use crate::{HostAccount, Record, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -130,7 +130,28 @@ impl GroupAccount {
     }
 }
 
+/// How far apart ranks may begin, where nobody says it.
+pub const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
+
 impl Record {
+    /// Says of ranks that began too far apart that what they measured does not count, where it is known
+    /// how far that was; what is graver stands.
+    pub fn hold_to_start(&mut self, max_skew: Nanos) {
+        if let Some(group) = self.group.as_mut().filter(|group| group.skew_ns.is_some()) {
+            group.max_skew_ns = Some(max_skew.0);
+        }
+        let beyond = self.group.as_ref();
+        let beyond = beyond.and_then(GroupAccount::beyond_max_skew);
+        if let Some((skew, most)) = beyond
+            && self.outcome.status == Status::Ok
+        {
+            self.outcome.exit_code = 4;
+            self.outcome.message = Some(format!(
+                "ranks began {skew} apart, more than --max-skew {most}"
+            ));
+        }
+    }
+
     /// How many ranks of its group did not take part, whether they are named or not; none where
     /// nobody says that any did not.
     #[must_use]
@@ -150,16 +171,21 @@ impl Record {
 
     /// Says of the group what only all of its ranks together show.
     pub(crate) fn tell_of_group(&mut self) {
+        // Who measured nothing began with nothing.
+        let began = || {
+            let has_begun = |host: &&HostAccount| {
+                let part = host.part.as_ref();
+                part.is_none_or(|part| part.elapsed_ns > 0)
+            };
+            self.generators().filter(has_begun)
+        };
         let late = || {
-            let ranks = self.generators().filter(|host| host.rank.is_some());
-            // Who measured nothing began with nothing.
-            let began =
-                ranks.filter(|host| host.part.as_ref().is_none_or(|part| part.elapsed_ns > 0));
-            began.map(|host| host.late_ns)
+            let ranks = began().filter(|host| host.rank.is_some());
+            ranks.map(|host| host.late_ns)
         };
         let skew_ns = late().max().zip(late().min());
         let skew_ns = skew_ns.map(|(last, first)| last - first);
-        let bounds = self.generators().map(|host| host.clock_bound_ns);
+        let bounds = began().map(|host| host.clock_bound_ns);
         // A bound that one of them lacks, all lack.
         let clock_bound_ns = bounds.collect::<Option<Vec<u64>>>();
         let clock_bound_ns = clock_bound_ns.and_then(|bounds| bounds.into_iter().max());
@@ -175,7 +201,31 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostAccount;
+
+    #[test]
+    fn ranks_that_began_too_far_apart_do_not_count_and_what_is_graver_stands() {
+        let held = |skew_ns, exit_code, status| {
+            let mut record = Record {
+                group: Some(GroupAccount {
+                    skew_ns,
+                    ..GroupAccount::default()
+                }),
+                ..Record::default()
+            };
+            (record.outcome.exit_code, record.outcome.status) = (exit_code, status);
+            record.hold_to_start(Nanos(10));
+            record.outcome.exit_code
+        };
+        assert_eq!(held(Some(10), 0, Status::Ok), 0);
+        assert_eq!(held(Some(11), 0, Status::Ok), 4);
+        assert_eq!(
+            held(Some(11), 3, Status::Ok),
+            4,
+            "no threshold is missed by it"
+        );
+        assert_eq!(held(Some(11), 5, Status::Incomplete), 5);
+        assert_eq!(held(None, 0, Status::Ok), 0, "nobody knows");
+    }
 
     #[test]
     fn ranks_that_nobody_named_are_counted_among_the_lost() {

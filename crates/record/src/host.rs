@@ -39,6 +39,9 @@ pub struct HostAccount {
     /// Its number in the group, where it was one of several that did one workload together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// What connected it with the others, as that calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// By how much its clock may differ from that of the common start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_bound_ns: Option<u64>,
@@ -108,6 +111,7 @@ impl HostAccount {
             pid: self.pid,
             late_ns: self.late_ns,
             rank: self.rank,
+            library: self.library.clone(),
             clock_bound_ns: self.clock_bound_ns,
             clock_drift_ns: self.clock_drift_ns,
             clock_drift_bound_ns: self.clock_drift_bound_ns,

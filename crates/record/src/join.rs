@@ -4,83 +4,14 @@
 //! there twice or not at all. Each such fault is named, and the parts that do belong together are
 //! joined all the same: as an incomplete record, because fewer ranks are another experiment.
 
-use crate::{LostRank, NotOneWorkload, Outcome, Record, Status};
+mod fault;
+
+use crate::{LostRank, Outcome, Record, Status};
+pub use fault::{ChosenTrial, PartFault};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many lost ranks are named one by one.
 const MOST_NAMED: usize = 1000;
-
-/// Why parts are not the whole.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PartFault {
-    #[error("{place} {why}")]
-    NoPart { place: String, why: &'static str },
-    #[error("{place} has another {what} than {}", .chosen.words())]
-    Other {
-        place: String,
-        what: &'static str,
-        chosen: ChosenTrial,
-    },
-    #[error("rank {rank} stands in {places}: nobody knows which of them counts; neither is used")]
-    Twice { rank: u32, places: String },
-    #[error(
-        "{places} hold one record ({id}), and each says that it is of another rank: nobody knows whose it is; none is used"
-    )]
-    Copied { id: String, places: String },
-    #[error("{ranks} of {size} {}: the record is of the others", if *.several { "are missing" } else { "is missing" })]
-    Missing {
-        /// As many as are named, and how many more.
-        ranks: String,
-        size: u32,
-        several: bool,
-    },
-    #[error("rank {rank} ({place}) is incomplete: {why}")]
-    Incomplete {
-        rank: u32,
-        place: String,
-        why: String,
-    },
-    #[error("the parts cannot be joined: {0}")]
-    NotOne(#[from] NotOneWorkload),
-}
-
-impl PartFault {
-    /// 5 where ranks or what they did is missing, 2 where what was given is wrong.
-    #[must_use]
-    pub fn exit_code(&self) -> i32 {
-        match self {
-            Self::Missing { .. } | Self::Incomplete { .. } => 5,
-            Self::NoPart { .. }
-            | Self::Other { .. }
-            | Self::Twice { .. }
-            | Self::Copied { .. }
-            | Self::NotOne(_) => 2,
-        }
-    }
-}
-
-/// The parts of several trials that are joined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChosenTrial {
-    /// Where the first of them stands.
-    first: String,
-    parts: usize,
-    /// As many parts are of another trial, and these were given first.
-    is_tie: bool,
-}
-
-impl ChosenTrial {
-    fn words(&self) -> String {
-        let parts = match self.parts {
-            1 => self.first.clone(),
-            n => format!("the {n} parts that belong together"),
-        };
-        match self.is_tie {
-            true => format!("{parts}; no trial has more of these parts, and the first counts"),
-            false => parts,
-        }
-    }
-}
 
 /// What parts become.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,7 +79,7 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
     let records: Vec<Record> = parts.into_iter().map(&mut told).collect();
     match Record::merge_all(records) {
         Ok(record) => Joined {
-            record: Some(without(record, lost, unnamed)),
+            record: Some(without(measured(record), lost, unnamed)),
             faults,
         },
         Err(error) => {
@@ -159,6 +90,19 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
             }
         }
     }
+}
+
+/// Where each rank says that nothing fell to it, nothing was measured.
+fn measured(mut record: Record) -> Record {
+    let nothing = record.operations.count() == 0 && record.operations.errors() == 0;
+    if nothing && record.outcome == Outcome::default() {
+        record.outcome = Outcome {
+            status: Status::Incomplete,
+            exit_code: 5,
+            message: Some("no operation was measured; run longer".into()),
+        };
+    }
+    record
 }
 
 /// The record of a part, attributed; what is incomplete of it is told.
@@ -615,6 +559,22 @@ mod tests {
         );
         assert_eq!(whole.operations.count(), 100);
         assert_eq!(whole.outcome.status, Status::Incomplete);
+    }
+
+    #[test]
+    fn a_rank_to_which_nothing_fell_is_not_lost_and_all_of_them_have_measured_nothing() {
+        let idle = |rank| Record {
+            operations: crate::Measurements::default(),
+            ..part(rank, 2)
+        };
+        let joined = join(given(vec![part(0, 2), idle(1)]));
+        assert_eq!(joined.faults, []);
+        let record = joined.record.unwrap();
+        assert_eq!(record.outcome, Outcome::default());
+        assert_eq!(record.group.unwrap().lost, []);
+        let joined = join(given(vec![idle(0), idle(1)]));
+        let outcome = joined.record.unwrap().outcome;
+        assert_eq!((outcome.status, outcome.exit_code), (Status::Incomplete, 5));
     }
 
     #[test]

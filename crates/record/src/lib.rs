@@ -44,7 +44,7 @@ pub use environment::{
     SystemFacts, Transport,
 };
 pub use file_system::FileSystem;
-pub use group::{GroupAccount, LostRank, TargetReach};
+pub use group::{GroupAccount, LostRank, TargetReach, USUAL_MAX_SKEW};
 pub use histogram::{Histogram, LiveHistogram};
 pub use host::{
     Calibration, DeviceAccount, HostAccount, HostPart, HostRole, LinkAccount, MachineAccount,

@@ -5,17 +5,20 @@
 //! and what the whole says of it is made from there: so the order of merging does not matter.
 
 mod accounts;
+mod coverage;
+mod hosts;
 mod load;
 mod refusal;
 mod series;
 
 use crate::{
-    Difference, Fill, GroupAccount, HostAccount, HostRole, LoadAccount, LockAccount, Outcome,
-    PaceAccount, Record, Residency, StonewallAccount, ThresholdResult, Verification, WalkAccount,
-    WorkerAccount,
+    Coverage, Difference, Fill, GroupAccount, HostAccount, LoadAccount, LockAccount, Outcome,
+    PaceAccount, Record, Residency, StonewallAccount, TargetFact, ThresholdResult, Verification,
+    WalkAccount, WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
-use accounts::{both, by_cause, each_once, only};
+use accounts::{both, by_cause, only};
+use hosts::hosts_and_workers;
 pub use refusal::NotOneWorkload;
 use series::SeriesOfAll;
 use std::borrow::Cow;
@@ -26,7 +29,9 @@ impl Record {
     /// Makes of this record and that of other hosts, which did their part of the same workload, the
     /// record of all of them. Associative and commutative, with the default as identity; where
     /// the intervals of two series differ in length, what an interval says of a moment (in flight,
-    /// users, stolen time) may depend on the order, and what it counts does not.
+    /// users, stolen time) may depend on the order, and what it counts does not. Where a part of a
+    /// machine comes to a sum over several machines of which its own is one, what their devices moved
+    /// by time is unknown; [`Record::merge_all`] knows it.
     ///
     /// # Errors
     /// They are not of one workload, or not of different hosts; then nothing was changed.
@@ -97,6 +102,7 @@ impl Record {
             worker.ended_ns = worker.ended_ns.saturating_sub(host.late_ns);
         }
         own.hosts = vec![host.without_part()];
+        own.stonewall = own.stonewall.filter(StonewallAccount::has_come);
         own
     }
 
@@ -234,12 +240,13 @@ impl Record {
 
     /// Brings what was added into one order, and says what only the whole can.
     fn settle(&mut self) {
-        self.coverage = None;
+        self.stonewall = self.stonewall.take().filter(StonewallAccount::has_come);
         self.differences.sort_by_cached_key(Difference::key);
         self.differences.dedup();
         self.notices.sort();
         self.notices.dedup();
-        each_once(&mut self.targets);
+        let targets = take(&mut self.targets);
+        self.targets = TargetFact::of_all(targets, self.targets_are());
         self.stops
             .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
         if let Some(verification) = &mut self.verification {
@@ -263,6 +270,7 @@ impl Record {
             .into_iter()
             .collect();
         self.pace = PaceAccount::of_all(self.parts());
+        self.coverage = Coverage::of_all(self.parts(), self.targets_are());
         let loads = || self.parts().filter_map(|part| part.load.as_ref());
         let server = only(loads().filter_map(|load| load.server.clone()));
         let search = only(loads().filter_map(|load| load.search.clone()));
@@ -342,57 +350,4 @@ fn check(records: &[&Record]) -> Result<(), NotOneWorkload> {
         }
     }
     Ok(())
-}
-
-/// The hosts of all records in one order, and their workers, numbered through.
-fn hosts_and_workers(records: &mut [Record]) -> (Vec<HostAccount>, Vec<WorkerAccount>) {
-    let mut of_part: BTreeMap<String, Vec<WorkerAccount>> = BTreeMap::new();
-    let mut hosts = Vec::new();
-    for record in records {
-        let ids: Vec<String> = record.parts().map(|part| part.id.clone()).collect();
-        for worker in std::mem::take(&mut record.workers) {
-            let id = ids.get(worker.host as usize).or(ids.first());
-            let id = id.cloned().unwrap_or_default();
-            of_part.entry(id).or_default().push(worker);
-        }
-        let mut own = std::mem::take(&mut record.hosts);
-        own.iter_mut()
-            .for_each(|host| host.restore(&record.effective));
-        hosts.append(&mut own);
-    }
-    hosts.sort_by_cached_key(HostAccount::place);
-    let mut workers = Vec::new();
-    let parts = hosts.iter().filter_map(|host| host.part.as_deref());
-    for (part, host) in parts.zip(0_u32..) {
-        let own = of_part.remove(&part.id).unwrap_or_default();
-        let own = own.into_iter();
-        workers.extend(own.map(|worker| WorkerAccount { host, ..worker }));
-    }
-    let numbered = workers.iter_mut().zip(0_u32..);
-    numbered.for_each(|(worker, index)| worker.index = index);
-    (hosts, workers)
-}
-
-impl HostAccount {
-    /// The same for the same hosts, in whatever order their records came.
-    fn place(&self) -> (HostRole, Option<u32>, Option<String>, String) {
-        let id = self.part.as_ref().map(|part| part.id.clone());
-        // Of targets several may have one name; their text is all that tells them apart.
-        let text = || serde_json::to_string(self).unwrap_or_default();
-        let name = self.environment.system.hostname.clone();
-        (
-            self.role,
-            self.rank,
-            name.or_else(|| self.name.clone()),
-            id.unwrap_or_else(text),
-        )
-    }
-
-    /// Everything that was effective on it, of which `common` is what was so on all hosts.
-    fn restore(&mut self, common: &BTreeMap<String, String>) {
-        if let Some(part) = self.part.as_mut().filter(|part| part.has_begun()) {
-            let of_part = std::mem::replace(&mut part.effective, common.clone());
-            part.effective.extend(of_part);
-        }
-    }
 }

@@ -59,6 +59,7 @@ pub struct Record {
     pub loops: LoopAccount,
     pub pace: Option<PaceAccount>,
     pub verification: Option<Verification>,
+    /// Of several ranks where each used files or blocks of its own.
     pub coverage: Option<Coverage>,
     pub locks: Option<LockAccount>,
     pub residency: Option<Residency>,
@@ -125,6 +126,7 @@ pub struct TargetFact {
     /// `file`, `directory`, `block device`, `nbd`, `none`; of other tools also `command` and
     /// `service`.
     pub kind: String,
+    /// Of all ranks together, where each has files of its own.
     pub files: u64,
     pub bytes: u64,
     /// Bytes in holes and unwritten extents when the run was ready, as far as the file system
@@ -143,7 +145,8 @@ pub struct Interval {
     pub in_flight: u64,
     /// CPU time of this process.
     pub cpu_ns: u64,
-    /// Of the first device, where there is one.
+    /// Of the first device, where there is one; once of a device that several ranks of one machine
+    /// watched.
     pub device_read_bytes: Option<u64>,
     pub device_written_bytes: Option<u64>,
     /// Share of the machine's CPU time taken by the hypervisor, 0 to 1.

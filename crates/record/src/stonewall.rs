@@ -11,7 +11,8 @@ use units::lossless::u64_to_f64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StonewallAccount {
-    /// When the last worker looked: the time that was asked for, and what an operation took longer.
+    /// When the last worker looked: the time that was asked for, and what an operation took longer. 0 in
+    /// the part of a rank of which none was at work any more.
     pub at_ns: u64,
     /// Ended by then; flushes are not counted.
     pub operations: u64,
@@ -40,8 +41,15 @@ impl StonewallAccount {
         self.cut = self.cut.saturating_add(other.cut);
     }
 
+    /// Whether the time came while somebody was at work; where nobody was, there was no stonewall.
+    #[must_use]
+    pub fn has_come(&self) -> bool {
+        self.at_ns > 0
+    }
+
     fn a_second(&self, amount: u64) -> Option<f64> {
-        (self.at_ns > 0).then(|| u64_to_f64(amount) * 1e9 / u64_to_f64(self.at_ns))
+        self.has_come()
+            .then(|| u64_to_f64(amount) * 1e9 / u64_to_f64(self.at_ns))
     }
 
     /// Operations a second until the stonewall.

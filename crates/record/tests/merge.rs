@@ -90,6 +90,7 @@ fn host(name: &str) -> HostAccount {
         window_ns: Some(31),
         late_ns: 3,
         rank: Some(rank_of(name)),
+        library: Some("a library".into()),
         clock_bound_ns: Some(32),
         clock_drift_ns: Some(33),
         clock_drift_bound_ns: Some(34),
@@ -500,11 +501,12 @@ fn changed(record: &Record, path: &str) -> Vec<Record> {
 }
 
 /// What stays with its host: it changes nothing of the whole but the account of the host.
-const STAYS_WITH_ITS_HOST: [&str; 14] = [
+const STAYS_WITH_ITS_HOST: [&str; 15] = [
     "/hosts/0/name",
     "/hosts/0/pid",
     "/hosts/0/gone",
     "/hosts/0/window_ns",
+    "/hosts/0/library",
     "/hosts/0/clock_drift_bound_ns",
     "/hosts/0/environment/",
     "/hosts/0/calibration/",
@@ -871,4 +873,25 @@ fn a_threshold_is_held_against_the_whole() {
         (Some(4.0), true)
     );
     assert_eq!(all.outcome, Outcome::default());
+}
+
+#[test]
+fn a_rank_that_had_done_all_before_the_stonewall_counts_to_it() {
+    let of = |id: &str, account: StonewallAccount| Record {
+        stonewall: Some(account),
+        ..part(id)
+    };
+    let early = StonewallAccount {
+        operations: 100,
+        bytes: 1000,
+        fewest: 50,
+        most: 50,
+        ..StonewallAccount::default()
+    };
+    let whole = |parts: [Record; 2]| Record::merge_all(parts).unwrap().stonewall;
+    let both = whole([of("a", early.clone()), of("b", stonewall())]).unwrap();
+    assert_eq!((both.at_ns, both.operations, both.bytes), (1, 102, 1003));
+    assert_eq!((both.fewest, both.most), (4, 50));
+    // Where nobody was at work any more, there was none.
+    assert_eq!(whole([of("a", early.clone()), of("b", early)]), None);
 }

@@ -42,6 +42,8 @@ pub struct NowTable {
     pub lines: Vec<Vec<String>>,
     /// The line that is measured at this moment.
     pub current: Option<usize>,
+    /// The lines that somebody must see who sees no more than a few.
+    pub urgent: Vec<usize>,
 }
 
 const BAR: usize = 24;
@@ -110,6 +112,26 @@ impl LiveState {
         out
     }
 
+    /// All of it in one line: how far it is, the first line of the table, and those that must be seen.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let said = [&self.running, &self.course];
+        let said = said.into_iter().filter(|text| !text.is_empty()).cloned();
+        let lines = self.table.lines.iter().enumerate();
+        let lines = lines.filter(|(at, _)| *at == 0 || self.table.urgent.contains(at));
+        let lines = lines.map(|(_, cells)| {
+            let named = cells.iter().zip(&self.table.heads);
+            let told = named.filter_map(|(cell, (head, _))| match (head.as_str(), cell.as_str()) {
+                (_, "" | "-") | ("Errors", "0") => None,
+                ("Errors", count) => Some(format!("{count} errors")),
+                ("p99", time) => Some(format!("p99 {time}")),
+                (_, cell) => Some(cell.to_owned()),
+            });
+            told.collect::<Vec<_>>().join(" ")
+        });
+        said.chain(lines).collect::<Vec<_>>().join("; ")
+    }
+
     /// What is left out, a line each, in no more than a part of so many lines.
     fn left_out_within(&self, columns: usize, lines: usize) -> Vec<String> {
         let most = (lines / LEFT_OUT_PART).max(1);
@@ -172,6 +194,7 @@ impl NowTable {
             heads: self.heads.clone(),
             lines: self.lines[from..from + most].to_vec(),
             current: self.current.map(|line| line - from),
+            urgent: Vec::new(),
         }
     }
 
@@ -248,6 +271,7 @@ mod tests {
                 ],
                 lines: (0..10).map(line).collect(),
                 current: Some(7),
+                urgent: Vec::new(),
             },
             note: "how it is read".into(),
             picture: None,

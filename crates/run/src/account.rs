@@ -57,13 +57,19 @@ impl Ended<'_> {
         let workers = (0..self.resolved.effective.threads)
             .map(|index| self.worker(index))
             .collect();
+        let is_one_of_many = self.phase.workload.rank.has_others();
+        let nothing = is_one_of_many && operations.count() == 0;
+        let nothing = nothing.then(|| {
+            let called = record.generator().called();
+            format!("{called}: no operation of the measured time fell to it")
+        });
         let notices = self.resolved.notices.iter().chain(&self.prepared.notices);
         let unsent = self.tallies().map(|tally| tally.unsent).sum();
         Record {
             asked: shown(&self.phase.workload),
             effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
-            notices: notices.cloned().collect(),
+            notices: notices.cloned().chain(nothing).collect(),
             targets: targets(self.resolved, self.prepared),
             elapsed_ns,
             pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),
@@ -146,7 +152,8 @@ impl Ended<'_> {
         Some(WalkAccount { entries, matched })
     }
 
-    /// Of several kinds that follow each other, the first is the one that it ends.
+    /// Of several kinds that follow each other, the first is the one that it ends. A rank says also what
+    /// it had done where it had nothing left to do by then.
     fn stonewall(&self) -> Option<StonewallAccount> {
         let start = self.tallies().map(|tally| tally.started).min()?;
         let ended = |tally: &Tally| {
@@ -154,7 +161,8 @@ impl Ended<'_> {
             first.map_or(tally.ended, |time| time.end)
         };
         let end = self.tallies().map(ended).max()?;
-        self.shared.stonewall.as_ref()?.account(start, end)
+        let account = self.shared.stonewall.as_ref()?.account(start, end);
+        account.filter(|account| account.has_come() || self.common_start.is_some())
     }
 
     fn worker(&self, index: u32) -> WorkerAccount {

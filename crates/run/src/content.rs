@@ -5,8 +5,8 @@ use crate::data::Filler;
 use crate::heat::{Bitmap, Heat};
 use crate::source::Drawn;
 use crate::verify::{
-    BlockAddress, BlockState, Expected, ExpectedRun, MayHold, Mismatch, NUMBERS, Rewrites, Tearing,
-    Verifier,
+    BlockAddress, BlockState, Expected, ExpectedRun, MayHold, Mismatch, NUMBERS, Rewrites,
+    Searches, Tearing, Verifier,
 };
 use engine::{Op, Slot};
 
@@ -28,7 +28,8 @@ pub(crate) struct Verified<'a> {
 pub(crate) enum OwnWrites<'a> {
     /// The run does not read what it writes, or its pattern knows no writes.
     Unknown,
-    /// Each pass writes each block once; a bit says that it did.
+    /// Each pass writes each block once; a bit says that it did, and behind the bits of all blocks
+    /// another one that a write failed, after which nobody knows what is there.
     ByPass(&'a Bitmap),
     /// Each write of a block has a number of its own.
     Numbered(&'a Rewrites),
@@ -130,6 +131,7 @@ pub(crate) struct Content<'a> {
     fresh: Option<Filler>,
     verified: Option<Verified<'a>>,
     heat: Option<&'a Heat>,
+    searches: Searches,
 }
 
 impl<'a> Content<'a> {
@@ -148,6 +150,7 @@ impl<'a> Content<'a> {
             fresh,
             verified,
             heat,
+            searches: Searches::default(),
         }
     }
 
@@ -210,7 +213,11 @@ impl<'a> Content<'a> {
                 }
                 return;
             }
-            OwnWrites::ByPass(written) if blocks.clone().all(|block| written.is_set(block)) => {
+            OwnWrites::ByPass(written)
+                if blocks
+                    .clone()
+                    .all(|block| is_known(written, self.space, block)) =>
+            {
                 Overlap::WrittenHere
             }
             OwnWrites::ByPass(_) | OwnWrites::AmongOthers => Overlap::MayBeInFlight,
@@ -243,6 +250,7 @@ impl<'a> Content<'a> {
                 drawn,
                 blocks_of(self.space, drawn),
                 self.unit_bytes,
+                &mut self.searches,
             ));
         }
         if drawn.op == Op::Write {
@@ -259,13 +267,23 @@ impl<'a> Content<'a> {
     /// An operation failed.
     #[cold]
     pub(crate) fn failed(&mut self, drawn: &Drawn) {
-        if let Some(verified) = &self.verified
-            && let OwnWrites::Numbered(rewrites) = verified.own
-            && drawn.op == Op::Write
-        {
-            rewrites.fail(blocks_of(self.space, drawn));
+        let Some(verified) = self.verified.as_ref().filter(|_| drawn.op == Op::Write) else {
+            return;
+        };
+        let blocks = blocks_of(self.space, drawn);
+        match verified.own {
+            OwnWrites::Unknown | OwnWrites::AmongOthers => {}
+            OwnWrites::ByPass(written) => {
+                blocks.for_each(|block| written.set(self.space.blocks() + block));
+            }
+            OwnWrites::Numbered(rewrites) => rewrites.fail(blocks),
         }
     }
+}
+
+/// Whether passes have written a block, and none of their writes of it failed.
+fn is_known(written: &Bitmap, space: &Space, block: u64) -> bool {
+    written.is_set(block) && !written.is_set(space.blocks() + block)
 }
 
 impl Verified<'_> {
@@ -307,6 +325,7 @@ impl Verified<'_> {
         drawn: &Drawn,
         blocks: std::ops::Range<u64>,
         unit_bytes: u32,
+        searches: &mut Searches,
     ) -> Result<(), Mismatch> {
         let file = &self.files[drawn.file as usize];
         let at = |offset| BlockAddress {
@@ -328,7 +347,8 @@ impl Verified<'_> {
                     self.expected[slot as usize]
                 }
             };
-            file.verifier.check(part, at(offset), expected)?;
+            file.verifier
+                .check_among(part, at(offset), expected, searches)?;
             offset += part.len() as u64;
         }
         Ok(())
@@ -337,4 +357,80 @@ impl Verified<'_> {
 
 fn blocks_of(space: &Space, drawn: &Drawn) -> std::ops::Range<u64> {
     space.blocks_at(drawn.file, drawn.offset, u64::from(drawn.len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::{MismatchClass, Pattern};
+
+    const BLOCK: u32 = 4096;
+
+    fn drawn(op: Op, block: u64) -> Drawn {
+        Drawn {
+            op,
+            file: 0,
+            offset: block * u64::from(BLOCK),
+            len: BLOCK,
+        }
+    }
+
+    /// The content of two blocks that passes write, of a file that an earlier run wrote.
+    fn by_passes<'a>(space: &'a Space, written: &'a Bitmap) -> Content<'a> {
+        let lineage = Lineage {
+            holding: Some(7),
+            oldest: 1,
+            newest: 1,
+            writing_run: 7,
+            writing: 2,
+            tearing: Tearing::Fault,
+        };
+        let verified = Verified {
+            files: vec![VerifiedFile {
+                verifier: Verifier::new(Pattern::Header, 0, 7),
+                id: 0,
+                lineage,
+            }],
+            own: OwnWrites::ByPass(written),
+            expected: vec![Expected::any_write()],
+            found: Vec::new(),
+            passes: 0,
+        };
+        Content::new(space, BLOCK, None, Some(verified), None)
+    }
+
+    #[test]
+    fn a_block_of_which_a_later_pass_failed_to_write_is_not_called_stale() {
+        let space = Space::new(&[2 * u64::from(BLOCK)], 0, u64::from(BLOCK));
+        let written = Bitmap::new(2 * space.blocks());
+        let mut content = by_passes(&space, &written);
+        let mut blocks = [0, 1].map(|block| {
+            let mut buffer = vec![0; BLOCK as usize];
+            let write = drawn(Op::Write, block);
+            content.prepare(&mut buffer, &write);
+            assert_eq!(content.ended(&buffer, 0, &write), None);
+            buffer
+        });
+        let told = |content: &mut Content<'_>, block: u64, buffer: &[u8]| {
+            let read = drawn(Op::Read, block);
+            content.expect(0, &read);
+            let outcome = content.ended(buffer, 0, &read).unwrap();
+            outcome.map_err(|mismatch| mismatch.kind.class())
+        };
+        for (buffer, block) in blocks.iter().zip(0..) {
+            assert_eq!(told(&mut content, block, buffer), Ok(()));
+        }
+        content.begin_pass(1);
+        content.failed(&drawn(Op::Write, 0));
+        let lost = drawn(Op::Write, 1);
+        let mut new = vec![0; BLOCK as usize];
+        content.prepare(&mut new, &lost);
+        content.ended(&new, 0, &lost);
+        assert_eq!(told(&mut content, 0, &blocks[0]), Ok(()), "nobody wrote it");
+        let stale = Err(MismatchClass::Stale);
+        assert_eq!(told(&mut content, 1, &blocks[1]), stale, "it was written");
+        blocks[0][700] ^= 1;
+        let corrupt = Err(MismatchClass::Corrupt);
+        assert_eq!(told(&mut content, 0, &blocks[0]), corrupt);
+    }
 }

@@ -44,8 +44,9 @@ pub(crate) struct Shared {
     /// Files and directories of metadata operations.
     names: DealtNames,
     pub(crate) walk: Option<Arc<Walk>>,
-    /// The workers here among those of all ranks.
+    /// The workers here among those of all ranks, and among those that use the same target.
     seats: Seats,
+    seats_at_target: Seats,
     /// Whether every worker has files of its own.
     is_owned: bool,
 }
@@ -129,6 +130,7 @@ impl Shared {
             names: DealtNames::of(resolved),
             walk: walk(workload)?,
             seats: workload.seats(),
+            seats_at_target: workload.seats_at_target(),
             is_owned,
         }))
     }
@@ -138,7 +140,8 @@ impl Shared {
         if self.is_owned {
             (&self.groups[worker as usize], 0, 1)
         } else {
-            (&self.groups[0], self.seats.number(worker), self.seats.all())
+            let seats = self.seats_at_target;
+            (&self.groups[0], seats.number(worker), seats.all())
         }
     }
 

@@ -134,22 +134,23 @@ impl StonewallMeeting {
         self.stopped.load(Ordering::Relaxed) > 0
     }
 
-    /// What the record says of work that was measured from `start` to `end`; `None` where no worker
-    /// was at work any more when the time came, or where some never looked.
+    /// What the record says of work that was measured from `start` to `end`; `None` where some worker
+    /// never looked. Where none was at work any more when the time came, no stonewall has: what they
+    /// had done by then counts where other ranks were.
     pub(crate) fn account(&self, start: u64, end: u64) -> Option<StonewallAccount> {
         let most = self.own_most()?;
         let seen = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        if seen(&self.stopped) == 0 {
-            return None;
-        }
-        let looked = seen(&self.last_look);
+        let looked = Some(seen(&self.last_look)).filter(|_| self.stopped_any());
+        let wears_out = self.longest_wear_out_ns > 0;
         Some(StonewallAccount {
-            at_ns: looked.saturating_sub(start),
+            at_ns: looked.map_or(0, |looked| looked.saturating_sub(start)),
             operations: seen(&self.operations),
             bytes: seen(&self.bytes),
             fewest: seen(&self.fewest),
             most,
-            wear_out_ns: (self.longest_wear_out_ns > 0).then(|| end.saturating_sub(looked)),
+            wear_out_ns: looked
+                .filter(|_| wears_out)
+                .map(|looked| end.saturating_sub(looked)),
             cut: u32::try_from(seen(&self.cut)).unwrap_or(u32::MAX),
         })
     }
@@ -281,7 +282,9 @@ mod tests {
         assert_eq!(stonewall.wears_out_until(0), None);
         stonewall.report(reached(5, 5));
         stonewall.report(reached(7, 7));
-        assert_eq!(stonewall.account(0, 90), None);
+        let account = stonewall.account(0, 90).unwrap();
+        assert!(!account.has_come(), "{account:?}");
+        assert_eq!((account.operations, account.wear_out_ns), (12, None));
     }
 
     #[test]

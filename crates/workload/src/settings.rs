@@ -116,7 +116,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "file-size" - 's',
         Some("SIZE"),
-        "Bytes of each file: 4k = 4KiB = 4096; 4kB = 4000. Default: the target's own size, 1G for a new file",
+        "Bytes of each file, also of one that all ranks use together: 4k = 4KiB = 4096; 4kB = 4000. Default: the target's own size, 1G for a new file",
         |w, k, t| w.files.size = Some(quantity(k, Bytes::parse(t))?),
         |w| w.files.size.map(|s| s.exact())
     ),
@@ -159,7 +159,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "num-files",
         Some("N"),
-        "Files in each directory of a directory target",
+        "Files in each directory of a directory target; of all ranks together",
         |w, k, t| w.files.num_files = Some(number(k, t, 1, 1 << 24)?),
         |w| option_text(&w.files.num_files)
     ),
@@ -191,7 +191,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "total-files",
         Some("N"),
-        "Files over all directories, spread evenly",
+        "Files over all directories, spread evenly; of all ranks together",
         |w, k, t| w.files.total_files = Some(number(k, t, 1, 1 << 32)?),
         |w| option_text(&w.files.total_files)
     ),
@@ -374,7 +374,7 @@ pub static SETTINGS: &[Setting] = &[
         Engine,
         "queue-depth" - 'q',
         Some("N"),
-        "Operations in flight per worker",
+        "Operations in flight per worker of each rank",
         |w, k, t| w.queue_depth = number(k, t, 1, 4096)?,
         |w| text(w.queue_depth)
     ),
@@ -505,7 +505,7 @@ pub static SETTINGS: &[Setting] = &[
         Stop,
         "total-bytes",
         Some("SIZE"),
-        "End after this many bytes over all workers",
+        "End after this many bytes over all workers; of all ranks together",
         |w, k, t| w.stop.total_bytes = Some(quantity(k, Bytes::parse(t))?),
         |w| w.stop.total_bytes.map(|b| b.exact())
     ),
@@ -539,7 +539,7 @@ pub static SETTINGS: &[Setting] = &[
         Stop,
         "max-errors",
         Some("N"),
-        "With --continue-on-error: stop after this many failed operations; 0: no limit",
+        "With --continue-on-error: stop when this many operations of a worker have failed, on each rank by itself; 0: no limit",
         |w, k, t| w.max_errors = number(k, t, 0, u64::MAX)?,
         |w| text(w.max_errors)
     ),
@@ -547,7 +547,7 @@ pub static SETTINGS: &[Setting] = &[
         Pace,
         "rate-iops",
         Some("RATE"),
-        "Operations a second over all workers, open loop: latency counts from the intended start",
+        "Operations a second over all workers, open loop: latency counts from the intended start; of all ranks together",
         |w, k, t| w.pace.rate_iops = Some(quantity(k, Rate::parse(t))?),
         |w| w.pace.rate_iops.map(|r| r.0.to_string())
     ),
@@ -555,7 +555,7 @@ pub static SETTINGS: &[Setting] = &[
         Pace,
         "rate-bytes",
         Some("SIZE"),
-        "Bytes a second over all workers, open loop",
+        "Bytes a second over all workers, open loop; of all ranks together",
         |w, k, t| w.pace.rate_bytes = Some(quantity(k, ByteRate::parse(t))?),
         |w| w
             .pace
@@ -574,7 +574,7 @@ pub static SETTINGS: &[Setting] = &[
         Pace,
         "think-time",
         Some("TIME"),
-        "Pause of a worker after every --think-every operations",
+        "Pause of a worker of each rank after every --think-every operations",
         |w, k, t| w.pace.think.time = quantity(k, Nanos::parse(t))?,
         |w| Some(w.pace.think.time.exact())
     ),
@@ -647,7 +647,7 @@ pub static SETTINGS: &[Setting] = &[
         Placement,
         "threads" - 't',
         Some("N"),
-        "Workers, one thread each",
+        "Workers of each rank, one thread each",
         |w, k, t| w.threads = number(k, t, 1, 65_536)?,
         |w| text(w.threads)
     ),
@@ -655,7 +655,7 @@ pub static SETTINGS: &[Setting] = &[
         Placement,
         "cpu-cores",
         Some("LIST"),
-        "CPUs of the workers, one each, round-robin: 0-31 or 0,2,4",
+        "CPUs of the workers of each rank, one each, round-robin: 0-31 or 0,2,4",
         |w, k, t| w.placement.cpu_cores = Some(quantity(k, IdList::parse(t))?),
         |w| option_text(&w.placement.cpu_cores)
     ),
@@ -663,7 +663,7 @@ pub static SETTINGS: &[Setting] = &[
         Placement,
         "numa-zones",
         Some("LIST"),
-        "NUMA nodes of the workers, round-robin: binds their CPUs and their memory",
+        "NUMA nodes of the workers of each rank, round-robin: binds their CPUs and their memory",
         |w, k, t| w.placement.numa_zones = Some(quantity(k, IdList::parse(t))?),
         |w| option_text(&w.placement.numa_zones)
     ),

@@ -19,12 +19,18 @@ const MOST: u32 = 1 << 24;
 pub struct Rank {
     number: u32,
     size: u32,
+    /// Its number among the ranks that use its target, and how many these are; `None`: all do.
+    at_target: Option<(u32, u32)>,
 }
 
 impl Default for Rank {
     /// The only one.
     fn default() -> Self {
-        Self { number: 0, size: 1 }
+        Self {
+            number: 0,
+            size: 1,
+            at_target: None,
+        }
     }
 }
 
@@ -33,7 +39,11 @@ impl Rank {
     /// A group of none, or a number that its ranks do not have.
     pub fn new(number: u32, size: u32) -> Result<Self, SpecError> {
         if number < size && size <= MOST {
-            return Ok(Self { number, size });
+            return Ok(Self {
+                number,
+                size,
+                at_target: None,
+            });
         }
         let reason = match size {
             0 => "a group has at least one rank; write 0/1 for the only one".to_owned(),
@@ -77,6 +87,14 @@ impl Rank {
         };
         let (number, size) = read(number).zip(read(size)).ok_or_else(form)?;
         Self::new(number, size)
+    }
+
+    /// The same, where hosts have targets of their own under the name that all have: it is number
+    /// `place` of `of` ranks that use its target.
+    #[must_use]
+    pub fn at_target(self, place: u32, of: u32) -> Self {
+        let at_target = Some((place, of)).filter(|_| place < of);
+        Self { at_target, ..self }
     }
 
     #[must_use]
@@ -292,6 +310,19 @@ impl Workload {
     pub fn seats(&self) -> Seats {
         Seats::of(self.rank, self.threads)
     }
+
+    /// Its workers among those that use the same target, whose blocks are dealt out to all of them.
+    #[must_use]
+    pub fn seats_at_target(&self) -> Seats {
+        self.rank.at_target.map_or(self.seats(), |(number, size)| {
+            let rank = Rank {
+                number,
+                size,
+                at_target: None,
+            };
+            Seats::of(rank, self.threads)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -302,6 +333,24 @@ mod tests {
     /// The seats of all ranks.
     fn group(size: u32, workers: u32) -> impl Iterator<Item = Seats> {
         (0..size).map(move |number| Seats::of(Rank::new(number, size).unwrap(), workers))
+    }
+
+    #[test]
+    fn blocks_of_a_target_of_its_own_are_dealt_out_to_a_rank_s_own_workers() {
+        let whole = Workload {
+            threads: 4,
+            ..Workload::default()
+        };
+        let rank = Rank::new(1, 3).unwrap();
+        let of_all = share(&whole, rank).unwrap();
+        assert_eq!(of_all.seats_at_target(), of_all.seats());
+        let beside = share(&whole, rank.at_target(1, 2)).unwrap();
+        assert_eq!(beside.seats_at_target().own(), 4..8);
+        assert_eq!(beside.seats_at_target().all(), 8);
+        let own = share(&whole, rank.at_target(0, 1)).unwrap();
+        assert_eq!(own.seats_at_target().own(), 0..4);
+        assert_eq!(own.seats_at_target().all(), 4);
+        assert_eq!(own.seats(), of_all.seats(), "seeds and names are of all");
     }
 
     #[test]

@@ -16,13 +16,14 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Each worker's start and end (workers[].started_ns, ended_ns) are held against the
 measured time. Invalid if the last worker ended more than 5 % off, of a load also 40 ms
 later, as its threads look for the end of their users from time to time; a warning if
-some worker was absent for more than 5 %, beyond the gap of a slow one.
+some worker was absent for more than 5 %, beyond the gap of a slow one. Ranks of a group are
+each held against their own time: they may end apart.
 A rate is operations over one common time. If one of two workers stops after 6 of 10 s,
 the rate mixes 6 s of two workers with 4 s of one: 20 % too low for two, 60 % too high
 for one, and right for nothing.
 What to do: give each worker the same amount of work, or run all of them for a fixed
 --duration.",
-    checks: &[Check::Each(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// Share of the measured time that a worker may be missing at either end, and that the window may
@@ -82,7 +83,8 @@ fn missing_ns(worker: &WorkerAccount, elapsed_ns: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{SECOND, only, sound};
+    use super::super::example::{SECOND, group_of, only, sound};
+    use super::super::self_check;
     use super::*;
 
     fn two_workers(started: u64, ended: u64, operations: u64) -> Record {
@@ -137,6 +139,27 @@ mod tests {
         assert_eq!(ended(7_400_000, true), []);
         assert!(only(&ended(7_400_000, false)).contains("the last worker ended at 107.4 ms"));
         assert!(only(&ended(50_000_000, true)).contains("the last worker ended at 150 ms"));
+    }
+
+    #[test]
+    fn ranks_that_end_apart_are_each_held_against_their_own_time() {
+        let found = |early: u64| {
+            let all = group_of(3, |rank, part| {
+                if rank == 1 {
+                    part.elapsed_ns = 6 * SECOND;
+                    part.workers[0].ended_ns = early;
+                }
+            });
+            assert!(
+                !check(&all).is_empty(),
+                "as one they did not work throughout"
+            );
+            let found = self_check(&all).into_iter();
+            let found = found.filter(|finding| finding.rule == RULE.id);
+            found.map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(found(6 * SECOND), Vec::<String>::new());
+        assert!(found(3 * SECOND)[0].starts_with("on node1 (rank 1): "));
     }
 
     #[test]

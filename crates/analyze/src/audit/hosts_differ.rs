@@ -4,7 +4,8 @@ use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Environment, HostAccount, Record};
 use std::collections::BTreeMap;
-use units::Bytes;
+use units::lossless::u64_to_f64;
+use units::{ByteRate, Bytes};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -13,8 +14,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Warning,
     title: "The hosts of a group differ",
     text: "\
-Kernel, CPU and their number, memory, file system, mount options and version of Fathom of
-the hosts of a joined record, and the options that took effect on some of them alone.
+Kernel, CPU and their number, memory, file system, mount options, speed of the fastest link
+that carried something, MPI library and version of Fathom of the hosts of a joined record,
+and the options that took effect on some of them alone.
 A mount with rsize=64k instead of 1M, an older kernel or half of the memory makes a host another
 client: what it did is no repetition of what the others did, and the sum is that of a
 mixture that nobody else has.
@@ -24,6 +26,17 @@ What to do: make the hosts alike, or say that they are not where the number is q
 
 /// What is compared: what people call it, and where it stands.
 type Fact = (&'static str, fn(&Environment) -> Option<String>);
+/// The same where it need not be known of all: those of which it is not are not compared.
+type KnownFact = (&'static str, fn(&HostAccount) -> Option<String>);
+
+const KNOWN: [KnownFact; 2] = [
+    ("speed of the fastest link", |of| {
+        let speeds = of.links.iter().filter_map(|link| link.bytes_per_second);
+        let fastest = speeds.max()?;
+        Some(ByteRate(u64_to_f64(fastest)).to_string())
+    }),
+    ("MPI library", |of| of.library.clone()),
+];
 
 const FACTS: [Fact; 7] = [
     ("kernel", |of| of.system.kernel_release.clone()),
@@ -51,6 +64,11 @@ fn check(record: &Record) -> Vec<Finding> {
     let facts = FACTS
         .iter()
         .filter_map(|(name, of)| differing(name, &hosts, |host| of(&host.environment)));
+    let known = KNOWN.iter().filter_map(|(name, of)| {
+        let hosts = hosts.iter().copied().filter(|host| of(host).is_some());
+        differing(name, &hosts.collect::<Vec<_>>(), of)
+    });
+    let facts = facts.chain(known);
     // What was effective on all of them does not stand with each, and of one that never began nothing
     // is known.
     let begun = |host: &&HostAccount| host.part.as_ref().is_none_or(|part| part.has_begun());
@@ -127,6 +145,33 @@ mod tests {
         );
         assert!(
             text.contains("--engine (") && text.contains("sync on node2 (rank 2)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn links_and_libraries_are_compared_where_they_are_known() {
+        let link = |speed| record::LinkAccount {
+            name: "eth0".into(),
+            received_bytes: 1,
+            sent_bytes: 1,
+            bytes_per_second: speed,
+        };
+        let of = |speeds: [Option<u64>; 3], libraries: [Option<&str>; 3]| {
+            check(&group_of(3, |rank, part| {
+                let at = rank as usize;
+                let host = part.generator_mut();
+                host.links = vec![link(speeds[at])];
+                host.library = libraries[at].map(str::to_owned);
+            }))
+        };
+        let (fast, slow) = (Some(1_250_000_000), Some(125_000_000));
+        assert_eq!(of([fast, None, fast], [Some("a"), Some("a"), None]), []);
+        let found = of([fast, slow, fast], [Some("a"), Some("b"), None]);
+        let text = only(&found).to_owned();
+        assert!(text.contains("speed of the fastest link ("), "{text}");
+        assert!(
+            text.contains("MPI library (a on node0 (rank 0) / b on node1 (rank 1))"),
             "{text}"
         );
     }

@@ -260,12 +260,13 @@ const PLAN: &str = "it looks at the plan and its settings, which all hosts have 
 const GROUP: &str = "it is about hosts beside each other";
 
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 48] = [
+const SILENT: [(&str, &str); 49] = [
     ("start_skew", GROUP),
     ("hosts_lost", GROUP),
     ("shared_machine", GROUP),
     ("bound_by_launcher", GROUP),
     ("straggler", GROUP),
+    ("rate_share", GROUP),
     ("hosts_differ", GROUP),
     ("not_one_target", GROUP),
     ("own_cache", GROUP),
@@ -313,6 +314,11 @@ const SILENT: [(&str, &str); 48] = [
     ("one_sided", RESULTS),
     ("saturation_not_seen", RESULTS),
 ];
+
+/// Whether a rule is about hosts beside each other, of whom none says anything alone.
+pub(super) fn is_about_group(rule: &str) -> bool {
+    SILENT.contains(&(rule, GROUP))
+}
 
 #[test]
 fn every_rule_is_held_by_a_fault_or_has_a_reason_for_its_silence() {

@@ -17,7 +17,7 @@ What is there was measured, but not what comes later: a device that slows down w
 cache is full is fast in the first minute, and what hung is missing from the percentiles.
 Whoever ended the run may also have been the target. A comparison takes no such record.
 What to do: find out why it did not end, and run it again.",
-    checks: &[Check::Each(check)],
+    checks: &[Check::Each(check), Check::Alone(of_group)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
@@ -40,6 +40,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     };
     let advice = "find out why it did not end, and run it again; until then it is no result of what was asked for";
     vec![RULE.finding(severity, message, advice)]
+}
+
+/// Of several hosts that each ended: what is of all of them together did not.
+fn of_group(record: &Record) -> Vec<Finding> {
+    let hosts = record.host_parts();
+    let is_own = |status| hosts.iter().any(|own| own.part.outcome.status == status);
+    match hosts.len() > 1 && !is_own(Status::Incomplete) {
+        true => check(record),
+        false => Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +77,14 @@ mod tests {
         assert_eq!(found[0].severity, Severity::Invalid);
         let slot = placed(incomplete(sound()), "a", 0, 0);
         assert_eq!(check(&slot)[0].severity, Severity::Note);
+    }
+
+    #[test]
+    fn a_group_that_did_not_end_is_found_where_each_of_its_ranks_did() {
+        let found = of_group(&incomplete(group(2)));
+        assert_eq!(found[0].severity, Severity::Invalid);
+        assert_eq!(of_group(&group(2)), []);
+        assert_eq!(of_group(&incomplete(sound())), [], "it is said of itself");
     }
 
     #[test]

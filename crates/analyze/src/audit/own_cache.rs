@@ -4,6 +4,8 @@ use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{HostPart, Record};
+use std::collections::BTreeMap;
+use workload::{Rank, Shift, Workload};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -12,14 +14,16 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Warning,
     title: "A host read what lay in its own cache",
     text: "\
-Of a group of hosts, without --direct and without a shift (effective.shift): whether a part
-of what a host was to read lay in its page cache before the first read
-(residency.before_bytes), above 1 % of it.
+Of a group of hosts, without --direct: whether a part of what a rank was to read lay in the
+page cache of its machine before the first read (residency.before_bytes), above 1 % of it,
+where itself or a rank beside it on that machine wrote it. Whose part it read is said by the
+shift (effective.shift): that of the rank so many further on, 0 and their number its own.
 Who wrote a file has its last blocks in memory. A parallel file system that is read by the
 hosts that wrote to it answers from as many memories as there are hosts, at a rate that no
 network carries: IOR turns ranks by one host for that reason (-C).
-What to do: --shift 1 (or random) after a phase that writes, which ranks do by themselves
-within one command; --cache cold, --direct, or more data than memory.",
+What to do: --shift by the ranks of a machine (1 where there is one) after a phase that
+writes, which ranks do by themselves within one command; --cache cold, --direct, or more data
+than memory.",
     checks: &[Check::Alone(check)],
 };
 
@@ -27,15 +31,31 @@ const MOST: f64 = 0.01;
 
 fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let is_group = record.group.as_ref().is_some_and(|group| group.size > 1);
-    let is_shifted = effective.text("shift").is_some_and(|shift| shift != "0");
+    let group = record.group.as_ref().filter(|group| group.size > 1);
     let is_asked = effective.text("cache") == Some("warm");
-    if !is_group || is_shifted || is_asked || effective.is_on("direct") {
+    let Some(group) = group.filter(|_| !is_asked && !effective.is_on("direct")) else {
         return Vec::new();
-    }
+    };
+    let machines: BTreeMap<u32, &str> = record
+        .generators()
+        .filter_map(|host| Some((host.rank?, host.boot()?)))
+        .collect();
+    let mut all = machines.values();
+    let first = all.next();
+    let is_one = machines.len() == group.size as usize && all.all(|other| Some(other) == first);
     let told = record.host_parts().into_iter().filter_map(|own| {
         let share = resident(own).filter(|share| *share > MOST)?;
-        Some(format!("{} of it on {}", percent(share), own.host.called()))
+        let beside = match written_by(effective, own.host.rank, group.size) {
+            WrittenBy::Itself => String::new(),
+            WrittenBy::Rank(writer) => {
+                let machine = machines.get(&own.host.rank?)?;
+                let is_beside = machines.get(&writer) == Some(machine);
+                is_beside.then(|| format!(", written by rank {writer} beside it"))?
+            }
+            WrittenBy::Unknown => is_one.then(|| ", written by a rank beside it".to_owned())?,
+        };
+        let name = own.host.called();
+        Some(format!("{} of it on {name}{beside}", percent(share)))
     });
     let told: Vec<String> = told.collect();
     if told.is_empty() {
@@ -48,8 +68,44 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![RULE.finding(
         Severity::Warning,
         message,
-        "give --shift 1 where others wrote it too, --cache cold, or --direct",
+        "give --shift by the ranks of a machine where others wrote it too, --cache cold, or --direct",
     )]
+}
+
+/// Who wrote what a rank read, where each writes its own part.
+enum WrittenBy {
+    Itself,
+    Rank(u32),
+    Unknown,
+}
+
+/// The one whose part a rank used, by the shift and the seed that it is drawn from.
+fn written_by(effective: Effective<'_>, rank: Option<u32>, size: u32) -> WrittenBy {
+    let Some(shift) = effective.text("shift") else {
+        return WrittenBy::Itself;
+    };
+    let used = || {
+        let shift = Shift::parse("shift", shift).ok()?;
+        let seed = match shift {
+            Shift::By(0) => return rank,
+            Shift::By(_) => 0,
+            Shift::Random => effective.number("seed")?,
+        };
+        let whole = Workload {
+            shift: Some(shift),
+            seed,
+            threads: 1,
+            ..Workload::default()
+        };
+        let own = workload::share(&whole, Rank::new(rank?, size).ok()?).ok()?;
+        Some(own.rank.number())
+    };
+    match used() {
+        Some(used) if Some(used) == rank => WrittenBy::Itself,
+        Some(used) => WrittenBy::Rank(used),
+        None if shift == "0" => WrittenBy::Itself,
+        None => WrittenBy::Unknown,
+    }
 }
 
 /// The share of what a host read that its memory held before.
@@ -98,5 +154,53 @@ mod tests {
         set(&mut warm, "cache", "warm");
         assert_eq!(check(&warm), []);
         assert_eq!(check(&sound()), []);
+    }
+
+    /// Ranks of which so many after each other are on one machine, all with data in its memory.
+    fn on_machines(size: u32, each: u32, shift: &str) -> Vec<String> {
+        let record = group_of(size, |rank, part| {
+            set(part, "direct", "false");
+            set(part, "shift", shift);
+            set(part, "seed", "7");
+            part.residency = Some(Residency {
+                total_bytes: 1000,
+                before_bytes: Some(400),
+                after_bytes: None,
+            });
+            let system = &mut part.generator_mut().environment.system;
+            system.boot_id = Some((rank / each).to_string());
+        });
+        check(&record).into_iter().map(|of| of.message).collect()
+    }
+
+    #[test]
+    fn a_shift_that_does_not_leave_the_machine_reads_its_cache() {
+        let found = on_machines(2, 2, "1");
+        assert_eq!(
+            found,
+            [
+                "what was read lay in the readers' own page cache before: 40% of it on node0 (rank 0), written by rank 1 beside it, 40% of it on node1 (rank 1), written by rank 0 beside it"
+            ]
+        );
+        assert_eq!(on_machines(2, 2, "random"), found);
+        assert_eq!(on_machines(2, 2, "whatever").len(), 1, "it was one of them");
+        assert_eq!(on_machines(2, 1, "whatever"), Vec::<String>::new());
+        // Of four ranks on two machines one of two reads what its neighbour wrote.
+        let half = on_machines(4, 2, "1");
+        assert!(half[0].contains("on node0 (rank 0), written by rank 1"));
+        assert!(half[0].contains("on node2") && !half[0].contains("on node1"));
+        assert_eq!(on_machines(4, 2, "2"), Vec::<String>::new());
+        assert_eq!(on_machines(4, 1, "random"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_shift_by_all_ranks_is_none() {
+        for shift in ["2", "4"] {
+            let found = on_machines(2, 1, shift);
+            assert!(
+                found[0].ends_with("40% of it on node1 (rank 1)"),
+                "{found:?}"
+            );
+        }
     }
 }

@@ -22,7 +22,7 @@ overloaded or the generator starved, and a fifth of the operations that would ha
 waited longest were never counted: the latency shown is too good exactly where it
 matters.
 What to do: ask for less, allow a greater --queue-depth, or call it an overload test.",
-    checks: &[Check::Each(check)],
+    checks: &[Check::Each(rate), Check::Each(unsent)],
 };
 
 const TOLERANCE: f64 = 0.005;
@@ -31,15 +31,11 @@ const INVALID_UNSENT: f64 = 0.01;
 const INVALID_SHORTFALL: f64 = 0.05;
 const ADVICE: &str = "the target or this machine cannot keep the rate: ask for less, allow a greater --queue-depth, or call this an overload test";
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
+fn rate(record: &Record) -> Vec<Finding> {
     let Some(pace) = &record.pace else {
         return Vec::new();
     };
     let mut out = Vec::new();
-    let started = record
-        .operations
-        .count()
-        .saturating_add(record.operations.errors());
     if let Some(asked) = pace.asked_per_second {
         let [wanted, got] = [asked, pace.achieved_per_second].map(|x| Rate(x).to_string());
         out.extend(compare(
@@ -54,22 +50,31 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         let [wanted, got] = [asked, achieved].map(|x| ByteRate(x).to_string());
         out.extend(compare(record, achieved / asked, &wanted, &got));
     }
-    if pace.unsent > 0 {
-        let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
-        let severity = if share > INVALID_UNSENT {
-            Severity::Invalid
-        } else {
-            Severity::Warning
-        };
-        let were = if pace.unsent == 1 { "was" } else { "were" };
-        let message = format!(
-            "{} that {were} due never started, {} of all",
-            some(pace.unsent, "operation"),
-            percent(share)
-        );
-        out.push(RULE.finding(severity, message, ADVICE));
-    }
     out
+}
+
+fn unsent(record: &Record) -> Vec<Finding> {
+    let pace = record.pace.as_ref().filter(|pace| pace.unsent > 0);
+    let Some(pace) = pace else {
+        return Vec::new();
+    };
+    let started = record
+        .operations
+        .count()
+        .saturating_add(record.operations.errors());
+    let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
+    let severity = if share > INVALID_UNSENT {
+        Severity::Invalid
+    } else {
+        Severity::Warning
+    };
+    let were = if pace.unsent == 1 { "was" } else { "were" };
+    let message = format!(
+        "{} that {were} due never started, {} of all",
+        some(pace.unsent, "operation"),
+        percent(share)
+    );
+    vec![RULE.finding(severity, message, ADVICE)]
 }
 
 fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Finding> {
@@ -96,9 +101,14 @@ fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Fi
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{only, set, sound};
+    use super::super::example::{group_of, only, set, sound};
+    use super::super::self_check;
     use super::*;
     use record::PaceAccount;
+
+    fn check(record: &Record) -> Vec<Finding> {
+        rate(record).into_iter().chain(unsent(record)).collect()
+    }
 
     fn paced(asked: f64, achieved: f64, unsent: u64) -> Record {
         Record {
@@ -168,5 +178,28 @@ mod tests {
         assert_eq!(check(&record).len(), 1);
         set(&mut record, "arrival", "poisson");
         assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_host_that_kept_its_rate_is_not_named_beside_the_one_that_did_not() {
+        let all = group_of(2, |rank, part| {
+            part.pace = Some(PaceAccount {
+                asked_per_second: Some(10_000.0),
+                achieved_per_second: if rank == 0 { 3_500.0 } else { 9_999.0 },
+                // So few are a warning.
+                unsent: if rank == 0 { 65_000 } else { 10 },
+                ..PaceAccount::default()
+            });
+        });
+        let found = self_check(&all).into_iter();
+        let found = found.filter(|finding| finding.rule == RULE.id);
+        let found: Vec<String> = found.map(|finding| finding.message).collect();
+        assert_eq!(
+            found,
+            [
+                "asked for 20.0 K/s, achieved 13.5 K/s (67.50%); of the hosts, node0 (rank 0) alone",
+                "65010 operations that were due never started, 24.5% of all; of the hosts, node0 (rank 0) alone"
+            ]
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::set::{Experiment, Located};
 use crate::{Finding, Severity};
 use record::{Record, by_machine};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A rule as its reader must know it, and what looks for it.
 pub struct Rule {
@@ -27,7 +27,8 @@ pub(super) enum Check {
     /// At each record alone, as a whole.
     Alone(fn(&Record) -> Vec<Finding>),
     /// At each record as a whole and at what each of its hosts says: what is wrong on one of several
-    /// may be too little to show in the sum.
+    /// may be too little to show in the sum. Of a rule that looks for several causes each is a way of
+    /// its own, as hosts are named that show the same.
     Each(fn(&Record) -> Vec<Finding>),
     /// At what each host of a record says, because it asks for something that is of one host.
     OfHost(fn(&Record) -> Vec<Finding>),
@@ -77,25 +78,73 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// What is found in the whole, with the hosts that show it where not all of them do; else what is
-/// found on hosts.
+/// What is found in the whole, with the hosts that show it as gravely where not all of them do; else
+/// what is found on hosts. What no host shows is no fault of the measurement, but of hosts that were
+/// added.
 fn of_whole_and_hosts(
     record: &Record,
     hosts: &[Cow<'_, Record>],
     check: fn(&Record) -> Vec<Finding>,
 ) -> Vec<Finding> {
     let mut whole = check(record);
-    if whole.is_empty() && hosts.len() > 1 {
+    if hosts.len() < 2 {
+        return whole;
+    }
+    if whole.is_empty() {
         return of_hosts(hosts, check);
     }
-    let showing = hosts.iter().filter(|host| !check(host).is_empty());
-    let names: Vec<Cow<'_, str>> = showing.map(|host| host.generator().called()).collect();
-    if !names.is_empty() && names.len() < hosts.len() {
-        let names = names.join(", ");
-        let told = whole.iter_mut();
-        told.for_each(|finding| finding.message += &format!("; of the hosts, {names} alone"));
+    let of_each: Vec<Vec<Finding>> = hosts.iter().map(|host| check(host)).collect();
+    let severities = of_each.iter().flatten().map(|finding| finding.severity);
+    let Some(gravest) = severities.min() else {
+        return Vec::new();
+    };
+    for finding in &mut whole {
+        // The whole may be judged more gravely than any of its hosts.
+        let least = finding.severity.max(gravest);
+        let shows = |found: &[Finding]| found.iter().any(|own| own.severity <= least);
+        let showing = hosts.iter().zip(&of_each);
+        let showing = showing.filter(|(_, found)| shows(found));
+        let names: Vec<&Record> = showing.map(|(host, _)| &**host).collect();
+        if !names.is_empty() && names.len() < hosts.len() {
+            let names = called(&names, hosts);
+            finding.message += &format!("; of the hosts, {names} alone");
+        }
     }
     whole
+}
+
+/// How people call these of several hosts: all ranks of a machine together.
+fn called(these: &[&Record], all: &[Cow<'_, Record>]) -> String {
+    type BootAndName<'h> = (&'h str, &'h str);
+    fn machine(of: &Record) -> Option<BootAndName<'_>> {
+        let host = of.generator();
+        Some((host.boot()?, host.machine_called()))
+    }
+    fn ranks<'h>(hosts: impl Iterator<Item = &'h Record>) -> BTreeMap<BootAndName<'h>, usize> {
+        let mut out = BTreeMap::new();
+        hosts
+            .filter_map(machine)
+            .for_each(|machine| *out.entry(machine).or_default() += 1);
+        out
+    }
+    let (shown, there) = (
+        ranks(these.iter().copied()),
+        ranks(all.iter().map(|host| &**host)),
+    );
+    let mut told = BTreeSet::new();
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    for host in these {
+        let whole = machine(host).filter(|machine| shown.get(machine) == there.get(machine));
+        let several = whole.and_then(|whole| Some((whole, *shown.get(&whole)?)));
+        match several.filter(|(_, ranks)| *ranks > 1) {
+            None => names.push(host.generator().called()),
+            Some((machine, ranks)) if told.insert(machine) => {
+                names.push(format!("{} ({ranks} ranks)", machine.1).into());
+            }
+            Some(_) => {}
+        }
+    }
+    names.join(", ")
 }
 
 /// What is found on each of several hosts, said once where it is the same, with their names.
@@ -105,10 +154,11 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
     }
     let found = hosts.iter().flat_map(|host| {
         let found = check(host).into_iter();
-        found.map(|finding| (host.generator().called(), finding))
+        found.map(|finding| (&**host, finding))
     });
     let told = said_once(found).into_iter();
-    told.map(|(names, finding)| on(&names, finding)).collect()
+    told.map(|(these, finding)| on(&called(&these, hosts), finding))
+        .collect()
 }
 
 /// What is found on each machine, with the names of those that show it where there are several.
@@ -131,26 +181,25 @@ fn of_machines(hosts: &[Cow<'_, Record>], check: fn(&[&Record]) -> Vec<Finding>)
         found.map(move |finding| (name.clone(), finding))
     });
     let told = said_once(found).into_iter();
-    told.map(|(names, finding)| on(&names, finding)).collect()
+    told.map(|(names, finding)| on(&names.join(", "), finding))
+        .collect()
 }
 
-/// What is found on several hosts, each finding once, with their names.
-fn said_once<'h, F: PartialEq>(
-    found: impl Iterator<Item = (Cow<'h, str>, F)>,
-) -> Vec<(Vec<Cow<'h, str>>, F)> {
-    let mut out: Vec<(Vec<Cow<'_, str>>, F)> = Vec::new();
+/// What is found on several hosts, each finding once, with those that show it.
+fn said_once<H, F: PartialEq>(found: impl Iterator<Item = (H, F)>) -> Vec<(Vec<H>, F)> {
+    let mut out: Vec<(Vec<H>, F)> = Vec::new();
     for (host, finding) in found {
         match out.iter_mut().find(|(_, known)| *known == finding) {
-            Some((names, _)) => names.push(host),
+            Some((hosts, _)) => hosts.push(host),
             None => out.push((vec![host], finding)),
         }
     }
     out
 }
 
-fn on(hosts: &[Cow<'_, str>], finding: Finding) -> Finding {
+fn on(hosts: &str, finding: Finding) -> Finding {
     Finding {
-        message: format!("on {}: {}", hosts.join(", "), finding.message),
+        message: format!("on {hosts}: {}", finding.message),
         ..finding
     }
 }
@@ -190,7 +239,7 @@ fn on_hosts(
     });
     let told = said_once(found).into_iter();
     told.map(|(names, located)| Located {
-        finding: on(&names, located.finding),
+        finding: on(&names.join(", "), located.finding),
         ..located
     })
     .collect()
@@ -222,7 +271,6 @@ pub fn title(rule: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::audit::example::sound;
-    use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
     #[test]
@@ -330,6 +378,30 @@ mod tests {
             all.merge(&part("c", change)).unwrap();
             assert!(tells(&all, "on b, c: "), "{wanted}");
         }
+    }
+
+    #[test]
+    fn ranks_of_one_machine_that_all_show_it_are_called_by_its_name() {
+        let of = |ill: u32| {
+            let ranks = (0..4).map(|rank| {
+                let machine = if rank < 3 { "vm" } else { "other" };
+                let mut part = part(machine, |_| {});
+                part.id = rank.to_string();
+                let host = part.generator_mut();
+                host.rank = Some(rank);
+                host.environment.system.boot_id = Some(machine.into());
+                let storage = &mut host.environment.storage;
+                storage.get_or_insert_default().is_memory = Some(rank >= 4 - ill);
+                part
+            });
+            let all = Record::merge_all(ranks).unwrap();
+            let found = alone(&all).find(|finding| finding.rule == "memory_target");
+            let message = found.unwrap().message;
+            let place = message.split_once(": ").map(|(place, _)| place.to_owned());
+            place.unwrap()
+        };
+        assert_eq!(of(4), "on vm (3 ranks), other (rank 3)");
+        assert_eq!(of(3), "on vm (rank 1), vm (rank 2), other (rank 3)");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::percent;
 use super::ratio;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{GroupAccount, Record};
+use record::Record;
 use std::collections::BTreeSet;
 use units::Nanos;
 
@@ -12,7 +12,7 @@ use units::Nanos;
 pub(in crate::audit) const RULE: Rule = Rule {
     id: "start_skew",
     catalogue_number: None,
-    severity: Severity::Warning,
+    severity: Severity::Invalid,
     title: "Ranks began apart, or nobody knows how far",
     text: "\
 The time from the first operation of the first rank to that of the last (group.skew_ns),
@@ -24,8 +24,8 @@ does one of which half the time is skew: ranks that hardly met are no group.
 While some ranks are not there yet, the others have the target to themselves, and at the
 end those that began late have it. The rate of the whole is that of a smaller group for
 as long, and latencies are mixed from two loads.
-What to do: leave all ranks the time to prepare (--start-at further ahead), keep clocks in
-step (chronyd, PTP), and run long against the skew.",
+What to do: leave all ranks the time to prepare (--lead where they are connected, else
+--start-at further ahead), keep clocks in step (chronyd, PTP), and run long against the skew.",
     checks: &[Check::Alone(check)],
 };
 
@@ -51,7 +51,10 @@ fn check(record: &Record) -> Vec<Finding> {
         return vec![RULE.finding(
             Severity::Invalid,
             format!("ranks began {skew} apart, {} of the measured time: they hardly loaded the target together", percent(share)),
-            "join parts of one start alone, and have all ranks wait for it (--start-at further ahead)",
+            match group.is_connected() {
+                true => "give each rank a free CPU, and all of them more time to prepare (--lead)",
+                false => "join parts of one start alone, and have all ranks wait for it (--start-at further ahead)",
+            },
         )];
     }
     if group.unsynchronised && !one_clock {
@@ -86,27 +89,33 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![RULE.finding(
         Severity::Warning,
         message,
-        "give a --start-at further ahead, keep the clocks in step, and run long against the skew",
+        match group.is_connected() {
+            true => "give a longer --lead and each rank a free CPU, and run long against the skew",
+            false => {
+                "give a --start-at further ahead, keep the clocks in step, and run long against the skew"
+            }
+        },
     )]
 }
 
-/// Whether all ranks began by the clock of the day of one machine. Connected ranks know how far their
-/// clocks are apart, also on machines that were copied with their boot.
+/// Whether all ranks began by the clock of the day of one machine: where a part stands alone, nobody
+/// knows of the others. Connected ranks know how far their clocks are apart, also on machines that
+/// were copied with their boot.
 pub(super) fn has_one_clock(record: &Record) -> bool {
-    let group = record.group.as_ref();
-    if group.is_none_or(GroupAccount::is_connected) {
+    let Some(group) = record.group.as_ref().filter(|group| !group.is_connected()) else {
         return false;
-    }
+    };
+    let known = record.generators().count() + record.lost_ranks();
     let boots = record
         .environments()
         .map(|environment| environment.system.boot_id.as_deref());
     let boots: BTreeSet<Option<&str>> = boots.collect();
-    boots.len() == 1 && !boots.contains(&None)
+    known >= group.size as usize && boots.len() == 1 && !boots.contains(&None)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group, only};
+    use super::super::example::{group, group_of, only, part};
     use super::*;
 
     #[test]
@@ -162,5 +171,39 @@ mod tests {
         assert!(only(&check(&record)).starts_with("nothing keeps the clocks"));
         record.group = None;
         assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_part_alone_does_not_say_that_all_ranks_read_its_clock() {
+        let mut alone = part(0, 2);
+        alone.group.as_mut().unwrap().unsynchronised = true;
+        alone.generator_mut().environment.system.boot_id = Some("one".into());
+        assert!(only(&check(&alone)).starts_with("nothing keeps the clocks"));
+        let both = group_of(2, |_, part| {
+            part.group.as_mut().unwrap().unsynchronised = true;
+            part.generator_mut().environment.system.boot_id = Some("one".into());
+        });
+        assert_eq!(check(&both), []);
+    }
+
+    #[test]
+    fn ranks_are_told_the_option_that_they_have() {
+        let advice = |launcher: &str, share: u64| {
+            let mut record = group(2);
+            let skew = record.elapsed_ns / 100 * share;
+            let told = record.group.as_mut().unwrap();
+            (told.skew_ns, told.launcher) = (Some(skew), launcher.into());
+            check(&record)[0].advice.clone()
+        };
+        for share in [10, 60] {
+            let (connected, alone) = (advice("MPICH", share), advice("none", share));
+            assert!(connected.contains("--lead") && !connected.contains("--start-at"));
+            assert!(alone.contains("--start-at") && !alone.contains("--lead"));
+        }
+        assert_eq!(
+            RULE.severity,
+            Severity::Invalid,
+            "the gravest that it finds"
+        );
     }
 }

@@ -29,7 +29,9 @@ and look at workers[] for who is slow.",
 const MOST: f64 = 0.05;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let found = record.stonewall.as_ref().and_then(|account| {
+    let account = record.stonewall.as_ref();
+    let account = account.filter(|account| account.has_come());
+    let found = account.and_then(|account| {
         let tail = tail_ns(record, account)?;
         (ratio(tail, account.at_ns) > MOST).then_some((account, tail))
     });

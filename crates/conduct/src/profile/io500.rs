@@ -17,9 +17,7 @@ pub use work_dir::{WorkDir, remove_stale_dirs};
 use super::ProfileError;
 use crate::Task;
 use lab::Turn;
-use record::{
-    PlanFacts, PlanLine, PlannedArm, PlannedRow, Record, Role, Status, StonewallAccount, Trial,
-};
+use record::{PlanFacts, PlanLine, PlannedArm, PlannedRow, Record, Role, Status, Trial};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Bytes;
@@ -227,10 +225,10 @@ fn placed(mut phase: Phase, dir: &WorkDir) -> Phase {
     phase
 }
 
-/// Operations that every worker has done of a writing phase in which one may do `most`: of ranks
-/// the least, as each goes on until its own fastest worker's number.
+/// Operations that every worker has done of a writing phase in which one may do `most`: all ranks go on
+/// until the number of the fastest worker of all.
 fn reached(record: &Record, most: u64) -> u64 {
-    let of = |stonewall: &StonewallAccount| {
+    record.stonewall.as_ref().map_or(most, |stonewall| {
         let all_caught_up = stonewall.wear_out_ns.is_some() && stonewall.cut == 0;
         let done = if all_caught_up {
             stonewall.most
@@ -238,12 +236,7 @@ fn reached(record: &Record, most: u64) -> u64 {
             stonewall.fewest
         };
         done.min(most)
-    };
-    let hosts = record.by_host();
-    let each = hosts
-        .iter()
-        .map(|host| host.stonewall.as_ref().map_or(most, of));
-    each.min().unwrap_or(0)
+    })
 }
 
 #[cfg(test)]

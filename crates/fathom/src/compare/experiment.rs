@@ -33,7 +33,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     base: &str,
     candidates: &[String],
-    mut question: Question,
+    question: Question,
 ) -> Result<i32> {
     if candidates.is_empty() {
         return Err(Usage(format!(
@@ -63,12 +63,34 @@ pub(super) fn run(
     if matches.get_flag("profile") {
         return super::profile::run(matches, &names, files, question);
     }
-    let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
     let mut own = OwnFiles::default();
+    let asked = (names.as_slice(), files, question);
+    let (experiment, asked) = match planned(matches, asked, launch.as_ref(), &mut own) {
+        Ok(planned) => planned,
+        Err(error) => return group::refuse(launch.as_ref(), error),
+    };
+    let asked = match (&launch, asked) {
+        (Some(launch), asked) => return together::run(matches, launch, &experiment, asked),
+        (None, Some(asked)) => asked,
+        (None, None) => return Ok(0),
+    };
+    let context = context::context(1_000_000_000)?;
+    let live = Live::open(matches, &names.join(" | "))?;
+    conclude(&experiment, asked, &mut Alone, &context, &live)
+}
+
+/// What is to be measured; where it goes is asked of whoever keeps the records.
+fn planned(
+    matches: &ArgMatches,
+    (names, files, mut question): (&[String], VerdictFiles, Question),
+    launch: Option<&group::Launch>,
+    own: &mut OwnFiles,
+) -> Result<(Experiment, Option<AskedOfExperiment>)> {
+    let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
     let sides = match matches.get_one::<String>("load") {
-        Some(scenario) => loads::sides(matches, scenario, &names, slot)?,
+        Some(scenario) => loads::sides(matches, scenario, names, slot)?,
         None => {
-            let mut sides = sides(matches, &names, slot)?;
+            let mut sides = sides(matches, names, slot)?;
             if launch.is_some() {
                 together::check_files(&sides)?;
             }
@@ -78,8 +100,8 @@ pub(super) fn run(
     };
     let given = sides.differing.clone();
     let experiment = experiment(matches, sides, slot, &question)?;
-    if let Some(launch) = launch.as_ref().filter(|launch| !launch.is_root()) {
-        return together::run(matches, launch, &experiment, None);
+    if launch.is_some_and(|launch| !launch.is_root()) {
+        return Ok((experiment, None));
     }
     question.factors = expected(&experiment, given, &question)?;
     let mut asked_of = files.quantities(&question);
@@ -91,12 +113,7 @@ pub(super) fn run(
         question,
         files,
     };
-    if let Some(launch) = &launch {
-        return together::run(matches, launch, &experiment, Some(asked));
-    }
-    let context = context::context(1_000_000_000)?;
-    let live = Live::open(matches, &names.join(" | "))?;
-    conclude(&experiment, asked, &mut Alone, &context, &live)
+    Ok((experiment, Some(asked)))
 }
 
 /// What is asked of an experiment, and where what comes of it goes.

@@ -1,19 +1,21 @@
 //! What ranks agree on before they touch anything: that they were asked for the same, and whether they
 //! see the same target.
 
+use super::beforehand::{at_targets, notes, own_place, place_word};
 use super::connection::{RankLink, fault_of, fault_word};
 use super::kind_of;
 use super::work::GroupWork;
 use crate::context;
+use crate::tell::say;
 use group::Word;
 use host::{Machine, PeerFault};
-use record::{FathomVersion, FileSystem, TargetReach};
+use record::{FileSystem, TargetReach};
 use run::safety::{FileId, make_new, remove_own};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use workload::EngineTarget;
+use workload::{EngineTarget, FileSharing};
 
 /// What is put into the root's target for the others to look for; dropped, it is gone.
 #[derive(Debug, Default)]
@@ -35,6 +37,8 @@ pub(super) struct Hello<'a> {
     pub(super) asked: Option<TargetReach>,
     /// Why this rank cannot take part.
     pub(super) fault: Option<PeerFault>,
+    /// Whether what is said beforehand disturbs nobody: drivers of fio take a word for a failure.
+    pub(super) is_told_people: bool,
 }
 
 /// What all ranks know.
@@ -44,6 +48,11 @@ pub(super) struct Agreed {
     pub(super) reach: Option<TargetReach>,
     /// What the root drew, for whatever must be the same on all ranks and in no other run.
     pub(super) drawn: u64,
+    /// What the root's MPI library calls itself; the same library says other things where it was built
+    /// elsewhere.
+    pub(super) library: String,
+    /// Its number among the ranks that use its target, and how many these are.
+    pub(super) at_target: (u32, u32),
     /// How many ranks further on every rank finds one of another host; `None` where all are of one.
     pub(super) apart: Option<u32>,
     /// Ranks that do not see the target of which somebody said that all do.
@@ -61,6 +70,7 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
         let mut answer = compared(connection, &words, hello, &mut marks);
         answer["drawn"] = json!(host::fresh_run());
         answer["apart"] = json!(apart(&connection.hosts()));
+        answer["library"] = json!(connection.library);
         answer.to_string().into_bytes()
     })?;
     if let Some(fault) = fault_of(&answer) {
@@ -75,6 +85,8 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
     let agreed = |value: &Value| Agreed {
         reach: reach(value),
         drawn: number(&answer, "drawn").unwrap_or(0),
+        library: text(&answer, "library"),
+        at_target: own_place(&answer, connection.rank),
         apart: number(&answer, "apart").and_then(|by| u32::try_from(by).ok()),
         unseen_by: unseen_by(value),
     };
@@ -110,6 +122,11 @@ fn unseen_by(value: &Value) -> Vec<u32> {
     ranks.filter_map(|rank| u32::try_from(rank).ok()).collect()
 }
 
+fn text(value: &Value, key: &str) -> String {
+    let text = value.get(key).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
 fn number(answer: &Value, key: &str) -> Option<u64> {
     answer.get(key).and_then(Value::as_u64)
 }
@@ -132,14 +149,13 @@ pub(crate) fn apart(hosts: &[String]) -> Option<u32> {
 impl Hello<'_> {
     fn word(&self) -> Value {
         let machine = Machine::at(Path::new("/"));
-        let system = machine.environment(None, FathomVersion::default()).system;
         let version = context::version();
         let version = version.commit.map_or(version.version.clone(), |commit| {
             format!("{} ({commit})", version.version)
         });
         let mut word = json!({
-            "host": system.hostname,
-            "boot": system.boot_id,
+            "host": machine.hostname(),
+            "place": place_word(&machine, self.works),
             "version": version,
             "plan": self.plan,
         });
@@ -147,6 +163,20 @@ impl Hello<'_> {
             word["failed"] = fault_word(fault);
         }
         word
+    }
+
+    /// Whether blocks are written, or dealt out to all who use the target.
+    fn must_know_devices(&self) -> bool {
+        let mut phases = GroupWork::phases_of(self.works);
+        phases.any(|phase| {
+            let workload = &phase.workload;
+            let writes = workload.read_percent().is_ok_and(|percent| percent < 100.0);
+            let is_dealt_out = match workload.files.sharing {
+                FileSharing::Partitioned | FileSharing::Interleaved => true,
+                FileSharing::Shared | FileSharing::PerWorker => workload.stop.complete,
+            };
+            writes || is_dealt_out
+        })
     }
 
     /// Directories in or beside the targets, and whether some target is a device.
@@ -183,12 +213,15 @@ fn compared(
     let hellos: Vec<Value> = hellos
         .map(|word| serde_json::from_slice(word).unwrap_or_default())
         .collect();
-    let text = |value: &Value, key: &str| {
-        let text = value.get(key).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
     let names = hellos.iter().map(|hello| text(hello, "host"));
     connection.name_ranks(names.collect());
+    let failed = hellos.iter().map(|hello| {
+        let failed = hello.get("failed")?.to_string();
+        fault_of(failed.as_bytes())
+    });
+    if let Some(fault) = connection.first_of(failed.collect()) {
+        return fault_word(&fault);
+    }
     let fault = |text: String| fault_word(&PeerFault { text, exit_code: 2 });
     for (key, what) in [("version", "version of fathom"), ("plan", "plan")] {
         let of_root = text(&hellos[0], key);
@@ -203,19 +236,18 @@ fn compared(
             ));
         }
     }
-    let failed = hellos.iter().zip(0_u32..).find_map(|(hello, rank)| {
-        let failed = hello.get("failed")?.to_string();
-        Some((fault_of(failed.as_bytes())?, rank))
-    });
-    if let Some((failed, rank)) = failed {
-        return fault_word(&PeerFault {
-            text: format!("{}: {}", connection.called(rank), failed.text),
-            ..failed
-        });
+    let places = hellos.iter().map(|hello| hello["place"].clone());
+    let places: Vec<Value> = places.collect();
+    if own.is_told_people {
+        for note in notes(&places, |rank| connection.called(rank)) {
+            say(&format!("note: {note}"));
+        }
     }
-    let boot = text(&hellos[0], "boot");
-    let one_machine = hellos.iter().all(|hello| text(hello, "boot") == boot);
-    reached(own, marks, one_machine)
+    let boot = text(&places[0], "boot");
+    let one_machine = places.iter().all(|place| text(place, "boot") == boot);
+    let mut answer = reached(own, marks, one_machine);
+    answer["at_target"] = json!(at_targets(&places));
+    answer
 }
 
 fn reach_word(reach: TargetReach) -> Value {
@@ -239,12 +271,14 @@ fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
     }
     // A device of one machine has one name there; of several machines nobody knows which is which.
     if has_device {
-        let reach = if one_machine {
-            TargetReach::Shared
-        } else {
-            TargetReach::Local
+        return match one_machine {
+            true => reach_word(TargetReach::Shared),
+            false if own.must_know_devices() => fault_word(&PeerFault {
+                text: "nobody can see whether a device is one that all hosts have or each host's own, and what is written or dealt out there depends on it: say --target-is shared or local".into(),
+                exit_code: 2,
+            }),
+            false => json!({}),
         };
-        return reach_word(reach);
     }
     let name = format!(".fathom-group-{:032x}", sys::random_bits());
     for place in places {

@@ -293,9 +293,10 @@ mod tests {
             [],
             "nobody ends a launcher whose ranks work"
         );
-        assert_eq!(told(None, Some(3)), [(3, 1), (18, 15), (23, 9)]);
+        // A hangup asks as TERM does: Hydra dies of it, and with it what ranks have.
+        assert_eq!(told(None, Some(3)), [(3, 15), (18, 15), (23, 9)]);
         assert_eq!(told(Some(5), None), [(11, 15), (15, 9)]);
-        assert_eq!(told(Some(5), Some(3)), [(3, 1), (11, 15), (15, 9)]);
+        assert_eq!(told(Some(5), Some(3)), [(3, 15), (11, 15), (15, 9)]);
         // srun would kill them.
         assert_eq!(told_by(Dialect::Slurm, None, Some(3))[0], (3, 2));
     }

@@ -224,18 +224,22 @@ impl RankLink {
         if words.iter().any(Option::is_none) {
             return fault_word(&self.loss());
         }
-        let faults = words.iter().flatten().zip(0..).filter_map(|(word, rank)| {
-            let fault = fault_of(word)?;
-            Some((fault, rank))
-        });
+        let faults = words.iter().flatten().map(|word| fault_of(word));
+        let first = self.first_of(faults.collect());
+        first.map_or_else(|| json!({}), |fault| fault_word(&fault))
+    }
+
+    /// What is said of the ranks that cannot go on, with what the first says; one word a rank.
+    pub(super) fn first_of(&self, said: Vec<Option<PeerFault>>) -> Option<PeerFault> {
+        let all = said.len();
+        let faults = said.into_iter().zip(0_u32..);
+        let faults = faults.filter_map(|(fault, rank)| Some((fault?, rank)));
         let faults: Vec<(PeerFault, u32)> = faults.collect();
-        let Some((first, rank)) = faults.first() else {
-            return json!({});
-        };
+        let (first, rank) = faults.first()?;
         let text = match faults.len() {
             1 if self.size > 1 => format!("{}: {}", self.called(*rank), first.text),
             // What all of them say needs no names.
-            all if all == words.len() => first.text.clone(),
+            several if several == all => first.text.clone(),
             several => format!(
                 "{} and {} more: {}",
                 self.called(*rank),
@@ -243,7 +247,7 @@ impl RankLink {
                 first.text
             ),
         };
-        fault_word(&PeerFault {
+        Some(PeerFault {
             text,
             exit_code: first.exit_code,
         })

@@ -55,6 +55,8 @@ impl GroupOutput for Output {
 pub(super) struct GroupTerms {
     pub(super) group: GroupAccount,
     pub(super) drawn: u64,
+    /// Its number among the ranks that use its target, and how many these are.
+    pub(super) at_target: (u32, u32),
     pub(super) live: Live,
     pub(super) targets: Vec<PathBuf>,
 }

@@ -11,8 +11,10 @@ use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::PeerFault;
+use object::{RequestHeader, recorded_url, variable_of};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::IsTerminal as _;
 use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -23,24 +25,29 @@ use std::sync::Arc;
 /// many there are to be.
 pub(super) const MARK: &str = "under-front";
 
-/// What stands there: the number of ranks, and the word by which they are heard. A line that was only
-/// shown has none: whoever types it hears the launcher alone.
+/// What stands there: the number of ranks, the word by which they are heard, and whether somebody looks on
+/// at a terminal. A line that was only shown has no more than the first: whoever types it hears the
+/// launcher alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FrontMark {
     pub(super) ranks: u64,
     pub(super) word: Option<FrontWord>,
+    pub(super) is_watched: bool,
 }
+
+/// What stands behind the word where somebody looks on.
+const WATCHED: &str = "watched";
 
 impl FromStr for FrontMark {
     type Err = ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        let (ranks, word) = text
-            .split_once(':')
-            .map_or((text, None), |(ranks, word)| (ranks, Some(word)));
+        let mut parts = text.split(':');
+        let ranks = parts.next().unwrap_or_default();
         Ok(Self {
             ranks: ranks.parse()?,
-            word: word.map(|word| FrontWord(word.to_owned())),
+            word: parts.next().map(|word| FrontWord(word.to_owned())),
+            is_watched: parts.next() == Some(WATCHED),
         })
     }
 }
@@ -48,9 +55,14 @@ impl FromStr for FrontMark {
 impl fmt::Display for FrontMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.ranks)?;
-        self.word
-            .as_ref()
-            .map_or(Ok(()), |word| write!(f, ":{}", word.0))
+        let Some(word) = &self.word else {
+            return Ok(());
+        };
+        write!(f, ":{}", word.0)?;
+        match self.is_watched {
+            true => write!(f, ":{WATCHED}"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -121,6 +133,7 @@ impl LaunchFront {
         let around = LaunchGround {
             variable: &variable,
             is_root: sys::is_root(),
+            named: variables_without_secrets(matches)?,
         };
         let launcher = Launcher::find(text("launcher"), &around)?;
         let program = own_program()?;
@@ -128,6 +141,7 @@ impl LaunchFront {
         let mark = FrontMark {
             ranks: hosts.ranks(),
             word: Some(word.clone()).filter(|_| !is_dry(matches)),
+            is_watched: std::io::stderr().is_terminal(),
         };
         let command = command(&program, &mark, std::env::args_os().skip(1));
         let line = launcher.line(&hosts, &around, command)?;
@@ -180,12 +194,18 @@ impl LaunchFront {
         if let Some(caught) = sys::caught_signal() {
             return Ok(caught.exit_code());
         }
-        say(&format!("error: {}", self.failure(end.status)));
+        say(&format!("error: {}", self.failure(end.status, &muster)));
         Ok(PeerFault::LOST)
     }
 
     /// What a launcher's end says that is none of ours.
-    fn failure(&self, status: ExitStatus) -> String {
+    fn failure(&self, status: ExitStatus, muster: &Muster) -> String {
+        if muster.is_complete() {
+            return format!(
+                "{} ended with {status} after all of its ranks had begun, and none said how the run ended: a rank was killed, or its host was lost; what the launcher said above names it. With --records the first host has kept what all had measured up to ten seconds before (--save-every)",
+                self.launcher.program.display(),
+            );
+        }
         let unknown = without_address(&self.hosts);
         let unknown = match unknown.is_empty() {
             true => String::new(),
@@ -208,6 +228,34 @@ impl LaunchFront {
             quoted(&self.line),
         )
     }
+}
+
+/// The variables of the environment that headers are taken from. What lets somebody in would stand in the
+/// arguments of the launcher and of all ranks, where everybody on their hosts can read it.
+fn variables_without_secrets(matches: &ArgMatches) -> Result<Vec<String>, String> {
+    let texts = |name: &str| {
+        let texts = matches.try_get_many::<String>(name).ok().flatten();
+        texts.into_iter().flatten().cloned().collect::<Vec<_>>()
+    };
+    let mut variables = Vec::new();
+    let is_secret_header = |text: &str| RequestHeader::parse(text).is_ok_and(|of| of.is_secret());
+    let is_secret_target = |text: &str| recorded_url(text) != text;
+    let kinds: [(&str, &dyn Fn(&str) -> bool); 2] =
+        [("header", &is_secret_header), ("target", &is_secret_target)];
+    for (option, is_secret) in kinds {
+        for text in texts(option) {
+            match variable_of(&text) {
+                Some(name) => variables.push(name.to_owned()),
+                None if is_secret(&text) => {
+                    return Err(format!(
+                        "--{option} looks as if it let somebody in, and with --hosts it would stand in the arguments of the launcher and of every rank, where everybody on their hosts can read it; put it into a variable of the environment, and give --{option} @VARIABLE"
+                    ));
+                }
+                None => {}
+            }
+        }
+    }
+    Ok(variables)
 }
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
@@ -272,10 +320,11 @@ mod tests {
 
     #[test]
     fn a_mark_reads_back() {
-        for text in ["3", "2:word"] {
+        for text in ["3", "2:word", "2:word:watched"] {
             let mark: FrontMark = text.parse().unwrap();
             assert_eq!(mark.to_string(), text);
             assert_eq!(mark.word.is_some(), text.contains(':'));
+            assert_eq!(mark.is_watched, text.ends_with("watched"));
         }
         assert!("x:3".parse::<FrontMark>().is_err());
     }

@@ -3,20 +3,50 @@
 use super::connection::RankLink;
 use group::Word;
 use host::PeerFault;
-use record::{LostRank, Outcome, Record, Status, join};
+use record::{LostRank, Outcome, PartFault, Record, Status, join};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sys::{Clock as _, MachineClock};
-use units::Nanos;
+use units::{Bytes, Nanos};
+
+/// Of a longer part what each worker measured is left out: ranks carry no message of more than a quarter of
+/// a GiB, and the root has those of all in memory.
+const LONGEST_PART: usize = 200 << 20;
 
 /// A rank's word at the end: what it measured, or why it has nothing.
 pub(super) fn part_word(part: &Result<Record, PeerFault>) -> Vec<u8> {
     match part {
-        Ok(record) => serde_json::to_vec(record).unwrap_or_default(),
+        Ok(record) => record_word(record, LONGEST_PART),
         Err(fault) => super::connection::fault_word(fault)
             .to_string()
             .into_bytes(),
     }
+}
+
+fn record_word(record: &Record, longest: usize) -> Vec<u8> {
+    let whole = serde_json::to_vec(record).unwrap_or_default();
+    if whole.len() <= longest {
+        return whole;
+    }
+    let mut shorter = record.clone();
+    for worker in &mut shorter.workers {
+        worker.measured = None;
+    }
+    shorter.notices.push(format!(
+        "{}: what it measured is {}, more than ranks send each other ({}): what each worker counted is left out; give a longer --series-interval, or no --worker-series",
+        record.generator().called(),
+        Bytes(units::lossless::to_u64(whole.len())),
+        Bytes(units::lossless::to_u64(longest)),
+    ));
+    let shorter = serde_json::to_vec(&shorter).unwrap_or_default();
+    if shorter.len() <= longest {
+        return shorter;
+    }
+    let text = "what it measured is longer than ranks send each other".to_owned();
+    let fault = PeerFault { text, exit_code: 1 };
+    super::connection::fault_word(&fault)
+        .to_string()
+        .into_bytes()
 }
 
 /// What ranks said at the end, read.
@@ -79,10 +109,6 @@ impl RankParts {
         let known = known.filter(|_| !has_any_begun && !self.faults.is_empty());
         known.map(|(rank, record)| (*rank, record.clone()))
     }
-
-    pub(super) fn first_fault(&self) -> Option<&PeerFault> {
-        self.faults.values().next()
-    }
 }
 
 /// The trial as the root knows it.
@@ -93,8 +119,11 @@ pub(super) struct GroupTrial {
 }
 
 impl GroupTrial {
-    /// The record of what there is; `None` where there is nothing.
-    pub(super) fn record(&self, parts: RankParts) -> Option<Record> {
+    /// The record of what there is.
+    ///
+    /// # Errors
+    /// There is nothing, and why.
+    pub(super) fn record(&self, parts: RankParts) -> Result<Record, PeerFault> {
         if self.connection.seen().lost().is_empty()
             && let Some((rank, mut record)) = parts.unbegun()
         {
@@ -102,20 +131,46 @@ impl GroupTrial {
             let called = self.connection.called(rank);
             let message = record.outcome.message.take().unwrap_or_default();
             record.outcome.message = Some(format!("{called}: {message}"));
-            return Some(record);
+            return Ok(record);
         }
-        let faults = parts.faults;
-        let given = parts.records.into_iter();
-        let given = given.map(|(rank, record)| (self.connection.called(rank), record));
+        let mut whys: BTreeMap<u32, String> = BTreeMap::new();
+        let first = parts.faults.values().next().cloned();
+        for (rank, fault) in parts.faults {
+            whys.insert(rank, fault.text);
+        }
+        let ranks: Vec<u32> = parts.records.keys().copied().collect();
+        let given = parts.records.into_iter().map(|(rank, mut record)| {
+            // Of a rank that has no part there is what it said last, and why there is no more.
+            if let Some(why) = whys.get(&rank) {
+                record.outcome.message = Some(why.clone());
+            }
+            (self.connection.called(rank), record)
+        });
         let joined = join(given.collect());
-        let mut record = joined.record?;
+        for fault in &joined.faults {
+            if let PartFault::NoPart { place, why } = fault
+                && let Some(rank) = ranks
+                    .iter()
+                    .find(|rank| self.connection.called(**rank) == *place)
+            {
+                whys.insert(*rank, format!("its part {why}"));
+            }
+        }
+        let Some(mut record) = joined.record else {
+            let refused = joined.faults.iter().map(ToString::to_string);
+            let refused: Vec<String> = refused.collect();
+            return Err(first.unwrap_or_else(|| match refused.is_empty() {
+                true => self.connection.loss(),
+                false => PeerFault::lost(refused.join("; ")),
+            }));
+        };
         record.id.clone_from(&self.id);
-        self.name_lost(&mut record, &faults);
-        Some(record)
+        self.name_lost(&mut record, &whys);
+        Ok(record)
     }
 
     /// Who is lost, where and why, which the parts themselves do not say.
-    fn name_lost(&self, record: &mut Record, faults: &BTreeMap<u32, PeerFault>) {
+    fn name_lost(&self, record: &mut Record, whys: &BTreeMap<u32, String>) {
         let silent = self.connection.seen().lost();
         let Some(group) = &mut record.group else {
             return;
@@ -130,8 +185,8 @@ impl GroupTrial {
         for lost in &mut group.lost {
             let host = lost.host.take();
             lost.host = host.or_else(|| self.connection.host_of(lost.rank));
-            if let Some(fault) = faults.get(&lost.rank) {
-                lost.why.clone_from(&fault.text);
+            if let Some(why) = whys.get(&lost.rank) {
+                lost.why.clone_from(why);
             }
         }
         let names = group
@@ -153,7 +208,7 @@ impl GroupTrial {
     /// What there is while it goes on, as what is kept if nothing more comes.
     pub(super) fn so_far(&self, elapsed_ns: u64) -> Option<Record> {
         let seen = self.connection.seen();
-        let mut record = self.record(RankParts::snapshots(&seen.snapshots()))?;
+        let mut record = self.record(RankParts::snapshots(&seen.snapshots())).ok()?;
         if seen.lost().is_empty()
             && let Some(group) = &mut record.group
         {
@@ -182,6 +237,36 @@ pub(super) fn wall_time_of(clock: &MachineClock, at: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_that_is_too_long_is_sent_without_what_each_worker_counted_and_says_so() {
+        let counted = record::WorkerMeasured {
+            series: vec![record::Interval::default(); 100],
+            ..record::WorkerMeasured::default()
+        };
+        let part = Record {
+            workers: vec![record::WorkerAccount {
+                measured: Some(counted),
+                ..record::WorkerAccount::default()
+            }],
+            ..Record::default()
+        };
+        let whole = serde_json::to_vec(&part).unwrap();
+        let sent = |longest| -> Option<Record> {
+            serde_json::from_slice(&record_word(&part, longest)).ok()
+        };
+        assert_eq!(sent(whole.len()), Some(part.clone()));
+        let shorter = sent(whole.len() - 1).unwrap();
+        assert_eq!(shorter.workers[0].measured, None);
+        assert!(shorter.notices[0].contains("what each worker counted is left out"));
+        let nothing = record_word(&part, 10);
+        let fault = super::super::connection::fault_of(&nothing).unwrap();
+        assert!(
+            fault.text.contains("longer than ranks send"),
+            "{}",
+            fault.text
+        );
+    }
 
     #[test]
     fn a_rank_that_could_not_begin_speaks_for_all_and_one_that_did_for_itself() {

@@ -6,15 +6,18 @@ use crate::exit::Usage;
 use crate::run::time;
 use anyhow::Result;
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use group::{ConnectError, GroupTiming};
 use host::PeerFault;
 use mpi::{Launched, MpiChoice};
-use record::TargetReach;
+use record::{TargetReach, USUAL_MAX_SKEW};
 use run::RunError;
 use std::path::Path;
 use units::Nanos;
 
-const USUAL_MAX_SKEW: Nanos = Nanos(10_000_000);
+/// A rank may stand still for up to half of it and a second before that excuses what it did not hear, and
+/// the last word of another may be a second old by then.
+const LEAST_LOST_AFTER: Nanos = Nanos(4_000_000_000);
 
 /// The launcher that started several of this process.
 pub(super) fn launched() -> Option<Launched> {
@@ -70,6 +73,7 @@ impl Launch {
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
         check_number(matches)?;
+        check_effect(matches)?;
         let Some(launched) = launched().filter(|_| text("rank").is_none()) else {
             return Ok(None);
         };
@@ -146,13 +150,48 @@ fn check_number(matches: &ArgMatches) -> Result<()> {
     .into())
 }
 
+/// Refuses what is said of connected ranks where there are none.
+fn check_effect(matches: &ArgMatches) -> Result<()> {
+    let given = |name: &&str| {
+        let source = matches.try_contains_id(name).ok();
+        source.and_then(|_| matches.value_source(name)) == Some(ValueSource::CommandLine)
+    };
+    let by_clock = super::text(matches, "rank").is_some();
+    let environment = |name: &str| std::env::var(name).ok();
+    let is_there = |name: &str| matches.try_contains_id(name).is_ok_and(|given| given);
+    let starts_one = ["hosts", "hostfile", super::front::MARK];
+    let has_launcher =
+        starts_one.into_iter().any(is_there) || Launched::read(&environment).is_some();
+    let (idle, why): (&[&str], _) = match (by_clock, has_launcher) {
+        (true, _) => (
+            &["lead", "max-skew", "lost-after"],
+            "is of ranks that are connected, and those with --rank are not",
+        ),
+        (false, true) => (&["clock"], "is of ranks with --rank and --start-at"),
+        (false, false) => (
+            &[
+                "lead",
+                "max-skew",
+                "lost-after",
+                "mpi",
+                "target-is",
+                "clock",
+            ],
+            "is of several ranks, and this is one process; start it by --hosts, under mpirun or srun, or with --rank",
+        ),
+    };
+    idle.iter().find(|name| given(name)).map_or(Ok(()), |name| {
+        Err(Usage(format!("--{name} {why}: drop it")).into())
+    })
+}
+
 /// The times of a group.
 pub(super) fn timing(matches: &ArgMatches) -> Result<GroupTiming> {
     let usual = GroupTiming::default();
     let lost_after = time(matches, "lost-after")?;
-    if lost_after.is_some_and(|time| time.0 < 2_000_000_000) {
+    if lost_after.is_some_and(|time| time.0 < LEAST_LOST_AFTER.0) {
         return Err(
-            Usage("--lost-after must be at least 2s: ranks speak once a second".into()).into(),
+            Usage(format!("--lost-after must be at least {LEAST_LOST_AFTER}: ranks speak once a second, and one that stands still for less is not lost")).into(),
         );
     }
     let lead = time(matches, "lead")?;

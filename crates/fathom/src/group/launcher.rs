@@ -37,6 +37,8 @@ pub(super) struct Launcher {
 pub(super) struct LaunchGround<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) is_root: bool,
+    /// Variables that the command names.
+    pub(super) named: Vec<String>,
 }
 
 impl Launcher {
@@ -118,6 +120,7 @@ impl Launcher {
                 add(&["--host", &hosts.with_ranks(), "-n", &ranks]);
                 add(&["--map-by", "slot", "--bind-to", "none"]);
                 let known = HANDED_ON.into_iter();
+                let known = known.chain(around.named.iter().map(String::as_str));
                 for name in known.filter(|name| (around.variable)(name).is_some()) {
                     add(&["-x", name]);
                 }
@@ -151,9 +154,13 @@ impl Dialect {
     /// The signal that asks ranks to end, and lets them write what they have: of another srun kills
     /// them at once.
     pub(super) fn asking(self, signal: i32) -> i32 {
+        const HANGUP: i32 = 1;
         const INTERRUPT: i32 = 2;
+        const TERM: i32 = 15;
         match self {
             Self::Slurm => INTERRUPT,
+            // Hydra dies of it, and its ranks with it.
+            Self::OpenMpi | Self::Hydra if signal == HANGUP => TERM,
             Self::OpenMpi | Self::Hydra => signal,
         }
     }
@@ -232,6 +239,7 @@ mod tests {
         let around = LaunchGround {
             variable: &known,
             is_root: true,
+            named: Vec::new(),
         };
         let command = ["/opt/fathom", "run", "x y"].map(OsString::from).to_vec();
         let hosts = HostList::parse(hosts).unwrap();

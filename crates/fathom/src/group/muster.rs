@@ -63,6 +63,11 @@ impl Muster {
         (is_new && (self.hosts().len() as u64) < self.ranks).then_some(due)
     }
 
+    /// Whether all have begun.
+    pub(super) fn is_complete(&self) -> bool {
+        self.hosts().len() as u64 >= self.ranks
+    }
+
     /// Who has begun, in words.
     pub(super) fn told(&self) -> String {
         let mut hosts = self.hosts();

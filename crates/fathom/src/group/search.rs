@@ -153,8 +153,15 @@ impl RankSteps<'_> {
         Ok(outcome?)
     }
 
-    /// One step of all ranks; its record at the root.
+    /// One step of all ranks; its record at the root. Whoever fails at it is not where the others are
+    /// then, and does not meet them any more.
     fn step(&mut self, per_second: f64, for_ns: u64) -> Result<Option<Record>, PeerFault> {
+        let stepped = self.stepped(per_second, for_ns);
+        self.is_broken |= stepped.is_err();
+        stepped
+    }
+
+    fn stepped(&mut self, per_second: f64, for_ns: u64) -> Result<Option<Record>, PeerFault> {
         let whole = self.task.at_rate(per_second, for_ns);
         let fault = |text: String, exit_code| PeerFault { text, exit_code };
         let own = self.share(&whole);
@@ -163,7 +170,7 @@ impl RankSteps<'_> {
             return Err(fault("nothing was made for the load".into(), 1));
         };
         let (live, connection) = (&self.live, self.group.connection);
-        connection.seen().forget_snapshots();
+        connection.seen().begin_work();
         let measured = telling(connection, self.context.clone(), |context| {
             let mut watch = RankWatch::new(live, connection, LoadSoFar::told_by(context));
             setup.run(&own.plan, context, &mut watch)
@@ -185,7 +192,6 @@ impl RankSteps<'_> {
             .group
             .join(&part, &trial, name, &self.live, &mut |_| Ok(()));
         let end = end.map_err(|error| fault(error.to_string(), crate::exit::code_of(&error)));
-        self.is_broken |= end.is_err();
         Ok(end?.record)
     }
 

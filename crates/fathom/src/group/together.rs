@@ -3,22 +3,22 @@
 use super::agree::{Hello, agree};
 use super::connection::{RankLink, fault_by, fault_of, fault_word};
 use super::course::{GroupOutput, GroupTerms};
+use super::ending::{broken_off, end_with, stop_with_the_stopped};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
 use super::launched::Launch;
 use super::rows::RootWork;
 use super::watched::telling;
 use super::work::GroupWork;
-use crate::exit::{code_of, told};
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
 use crate::run::{is_over, of_job};
-use crate::tell::say;
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
+use group::Word;
 use host::{CommonStart, Context, PeerFault, StartBy};
 use lab::{Kept, LimitSearch};
-use record::{GroupAccount, Outcome, Record, Status, TargetReach, Threshold};
+use record::{GroupAccount, Record, TargetReach, Threshold};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -73,24 +73,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         thresholds: Vec::new(),
     };
     let outcome = group.run();
-    let code = outcome.as_ref().map_or_else(code_of, |code| *code);
-    // The root says it for all, and before the end: whoever sees one rank fail may kill the rest.
-    if let Err(error) = &outcome
-        && connection.is_root()
-    {
-        say(&format!("error: {}", told(error)));
-    }
-    if connection.speaks_for_lost_root() {
-        say(&format!(
-            "error: {}: it keeps what all measure, and its records hold what it had written until then",
-            connection.loss().text
-        ));
-    }
-    if connection.is_root() || connection.has_lost_root() {
-        crate::exit::say_end(code);
-    }
-    connection.end(code);
-    Ok(code)
+    Ok(end_with(&connection, outcome))
 }
 
 pub(super) struct RankGroup<'a> {
@@ -130,11 +113,12 @@ impl RankGroup<'_> {
             works: &works,
             asked: self.launch.target_is,
             fault,
+            is_told_people: self.asked.job.is_none(),
         };
         let agreed = agree(self.connection, &hello).map_err(RunError::from)?;
         let group = GroupAccount {
             size: self.connection.size,
-            launcher: format!("{} ({})", self.launch.launched.by, self.connection.library),
+            launcher: format!("{} ({})", self.launch.launched.by, agreed.library),
             plan: record::hash_of(plans.join(" ").as_bytes()),
             target_is: agreed.reach,
             unseen_by: agreed.unseen_by,
@@ -151,6 +135,7 @@ impl RankGroup<'_> {
         let terms = GroupTerms {
             group,
             drawn: agreed.drawn,
+            at_target: agreed.at_target,
             live,
             targets,
         };
@@ -226,8 +211,13 @@ impl RankGroup<'_> {
         live: &Live,
         keep: &mut dyn FnMut(&mut Record) -> Result<()>,
     ) -> Result<WorkEnd> {
-        let work = work.share(self.rank()?)?;
-        self.connection.seen().forget_snapshots();
+        let rank = self.rank()?;
+        let (place, of) = terms.at_target;
+        let work = work.share(match terms.group.target_is {
+            Some(TargetReach::Local) => rank.at_target(place, of),
+            Some(TargetReach::Shared | TargetReach::Unknown) | None => rank,
+        })?;
+        self.connection.seen().begin_work();
         let trial = self.trial();
         let fresh_run = split_mix(terms.drawn.wrapping_add(asked.number));
         let context = Context {
@@ -288,32 +278,40 @@ impl RankGroup<'_> {
         live.waits(&format!(
             "{name}: measured here; what the other ranks have is awaited"
         ));
+        let said = |words: &[Option<Word>]| {
+            let parts = RankParts::read(words);
+            parts.or(RankParts::snapshots(&self.connection.seen().snapshots()))
+        };
         let answer = self.connection.round(part_word(part), |words| {
-            let parts = RankParts::read(&words);
-            let fault = parts.first_fault().cloned();
-            let parts = parts.or(RankParts::snapshots(&self.connection.seen().snapshots()));
-            match trial.record(parts) {
-                Some(record) => {
-                    let mut record = self.finished(record, name, live);
-                    end.exit_code = record.outcome.exit_code;
-                    stop_with_the_stopped(&record.outcome);
-                    end.goes_on = !is_over(std::slice::from_ref(&record));
-                    if let Err(error) = keep(&mut record) {
-                        (end.exit_code, end.goes_on) = (1, false);
-                        end.unsaved = Some(error);
-                    }
-                    end.record = Some(record);
+            let parts = said(&words);
+            let answer = match trial.record(parts) {
+                Ok(record) => {
+                    self.keep(self.finished(record, name, live), keep, &mut end);
                     json!({ "code": end.exit_code, "goes_on": end.goes_on })
-                        .to_string()
-                        .into_bytes()
                 }
-                None => {
-                    let fault = fault.unwrap_or_else(|| self.connection.loss());
-                    fault_word(&fault).to_string().into_bytes()
-                }
-            }
+                Err(fault) => fault_word(&fault),
+            };
+            answer.to_string().into_bytes()
         });
-        let answer = answer.map_err(RunError::from)?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            // What the root has of all is not lost with the group.
+            Err(fault) if self.connection.is_root() => {
+                let parts = said(&[Some(part_word(part).into())]);
+                if end.record.is_none()
+                    && let Ok(mut record) = trial.record(parts)
+                {
+                    record.outcome = broken_off(&fault, record.outcome.message.take());
+                    self.keep(self.finished(record, name, live), keep, &mut end);
+                }
+                end.goes_on = false;
+                return match end.record {
+                    Some(_) => Ok(end),
+                    None => Err(RunError::from(fault).into()),
+                };
+            }
+            Err(fault) => return Err(RunError::from(fault).into()),
+        };
         if let Some(fault) = fault_of(&answer) {
             return Err(RunError::from(fault).into());
         }
@@ -326,11 +324,29 @@ impl RankGroup<'_> {
         Ok(end)
     }
 
+    /// Keeps the record of all, which says how it ends.
+    fn keep(
+        &self,
+        mut record: Record,
+        keep: &mut dyn FnMut(&mut Record) -> Result<()>,
+        end: &mut WorkEnd,
+    ) {
+        end.exit_code = record.outcome.exit_code;
+        stop_with_the_stopped(&record.outcome);
+        end.goes_on = !is_over(std::slice::from_ref(&record));
+        if let Err(error) = keep(&mut record) {
+            (end.exit_code, end.goes_on) = (1, false);
+            end.unsaved = Some(error);
+        }
+        end.record = Some(record);
+    }
+
     /// A rank's part, and what its clock was and did.
     pub(super) fn clocked(&self, mut record: Record) -> Record {
         if record.elapsed_ns > 0 {
             let drift = self.connection.clock_drift();
             let host = record.generator_mut();
+            host.library = Some(self.connection.library.clone());
             host.clock_bound_ns = Some(self.connection.bound_ns());
             host.clock_drift_ns = drift.map(|drift| drift.ns);
             host.clock_drift_bound_ns = drift.map(|drift| drift.bound_ns);
@@ -347,33 +363,13 @@ impl RankGroup<'_> {
             let agreed = self.connection.agreed();
             group.lead_ns = agreed.map(|agreed| agreed.lead_ns);
             group.start_tries = agreed.map(|agreed| agreed.tries);
-            group.max_skew_ns = Some(self.launch.max_skew.0);
         }
         record.notices.extend(live.notice());
         record.notices.extend(of_job(self.asked.job.as_ref(), name));
+        // A measurement that does not count holds no threshold and misses none.
+        record.hold_to_start(self.launch.max_skew);
         record.hold_against(&self.thresholds);
-        let beyond = record
-            .group
-            .as_ref()
-            .and_then(GroupAccount::beyond_max_skew);
-        if let Some((skew, most)) = beyond
-            && record.outcome == record::Outcome::default()
-        {
-            record.outcome.exit_code = 4;
-            record.outcome.message = Some(format!(
-                "ranks began {skew} apart, more than --max-skew {most}"
-            ));
-        }
         live.keep(Kept::Record(&record));
         record
-    }
-}
-
-/// Whoever decides what comes next stops where any rank was told to: it cannot measure any more, and
-/// would be asked to for ever.
-fn stop_with_the_stopped(outcome: &Outcome) {
-    const STOPPED_BY: i32 = 128;
-    if outcome.status == Status::Interrupted && outcome.exit_code > STOPPED_BY {
-        sys::stop_with_another(outcome.exit_code - STOPPED_BY);
     }
 }

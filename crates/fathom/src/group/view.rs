@@ -58,8 +58,12 @@ impl GroupView {
         locked(&self.snapshots).clone()
     }
 
-    pub(crate) fn forget_snapshots(&self) {
+    /// What was seen of the work before is not of the next.
+    pub(crate) fn begin_work(&self) {
         locked(&self.snapshots).clear();
+        *locked(&self.agreed) = None;
+        self.bound_ns.store(0, Relaxed);
+        self.began_at.store(0, Relaxed);
     }
 
     pub(crate) fn lost(&self) -> Vec<u32> {

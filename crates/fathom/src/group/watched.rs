@@ -164,9 +164,14 @@ pub(super) fn telling<T>(
 ) -> std::io::Result<T> {
     let (to, snapshots) = channel::<Record>();
     let say = connection.tell_snapshot();
+    let (seen, library) = (Arc::clone(connection.seen()), connection.library.clone());
     let teller = std::thread::Builder::new().name("fathom-teller".into());
     let teller = teller.spawn(move || {
-        for record in snapshots {
+        for mut record in snapshots {
+            // It may be all that is heard of this rank.
+            let host = record.generator_mut();
+            host.clock_bound_ns = Some(seen.bound_ns());
+            host.library = Some(library.clone());
             let bytes = serde_json::to_vec(&record).unwrap_or_default();
             say(bytes);
         }

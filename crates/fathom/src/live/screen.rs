@@ -6,10 +6,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::LiveState;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
+use sys::{Clock as _, MachineClock};
+use units::Nanos;
 
 /// Where progress is shown.
 pub(super) enum ProgressScreen {
     Terminal(ProgressBar),
+    /// Through a launcher, which hands on lines, and not more often than this.
+    Lines {
+        every: Nanos,
+        last_at: Option<u64>,
+    },
     Log,
     Nothing,
 }
@@ -17,13 +24,17 @@ pub(super) enum ProgressScreen {
 const USUAL: (usize, usize) = (80, 24);
 
 impl ProgressScreen {
-    pub(super) fn new(is_silent: bool) -> Self {
+    /// `in_lines`: of ranks behind a launcher, where somebody reads them, one in so much time.
+    pub(super) fn new(is_silent: bool, in_lines: Option<Nanos>) -> Self {
         if is_silent {
             return Self::Nothing;
         }
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if !std::io::stderr().is_terminal() || is_dumb {
-            return Self::Log;
+            return in_lines.map_or(Self::Log, |every| Self::Lines {
+                every,
+                last_at: None,
+            });
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
@@ -32,8 +43,9 @@ impl ProgressScreen {
         Self::Terminal(bar)
     }
 
-    pub(super) fn is_terminal(&self) -> bool {
-        matches!(self, Self::Terminal(_))
+    /// Whether what changes all the time is shown.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self, Self::Terminal(_) | Self::Lines { .. })
     }
 
     pub(super) fn show(&mut self, now: &LiveState, view: Option<&LiveView>) {
@@ -44,6 +56,15 @@ impl ProgressScreen {
                 // The last column is where some terminals break a line already.
                 let text = now.text(columns.saturating_sub(1), lines.saturating_sub(2));
                 bar.set_message(text.trim_end().to_owned());
+            }
+            Self::Lines { every, last_at } => {
+                let at = MachineClock::monotonic().now();
+                // Edges of intervals come a little early and late.
+                let gap = every.0 / 4 * 3;
+                if last_at.is_none_or(|last| at.saturating_sub(last) >= gap) {
+                    *last_at = Some(at);
+                    say(now.line().trim_end());
+                }
             }
             Self::Log => view
                 .and_then(LiveView::log_line)

@@ -25,7 +25,27 @@ Keys of an S3 target: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKE
 file share (share+http://HOST:PORT) PS_SHARED_SECRET; they are neither shown nor recorded.
 A load makes its bucket and objects where they are missing, and removes at the end what it made.
 
-Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 129, 130 or 143 stopped by a signal";
+Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 4 ranks began further apart than --max-skew, 5 incomplete, 129, 130 or 143 stopped by a signal";
+
+/// Whose an option is where several ranks do the load: what names the target or the whole load is of
+/// all of them, what names a generator of each.
+const ON_RANKS: [(&str, &str); 12] = [
+    ("threshold", "of all ranks together"),
+    ("users", "of each rank"),
+    (
+        "stages",
+        "users of each rank, arrivals of all ranks together",
+    ),
+    ("rate", "of all ranks together"),
+    ("think-time", "of each rank"),
+    ("iterations", "of all ranks together"),
+    ("seeds", "of all ranks together"),
+    ("keys", "each rank chooses among its part of them"),
+    ("threads", "of each rank"),
+    ("http2-connections", "of each rank"),
+    ("find-knee", "of all ranks together"),
+    ("most-rate", "of all ranks together"),
+];
 
 pub(super) fn command() -> Command {
     let command = Command::new("load")
@@ -46,10 +66,21 @@ pub(super) fn command() -> Command {
         .args(LOAD_OPTIONS.iter().map(argument))
         .arg(switch(
             "dry-run",
-            "Check everything, show what would be done, and touch nothing",
+            "Check everything, show what would be done, and touch nothing; with --hosts print the launcher's line",
         ));
     let command = Output::add(command);
     crate::group::add_connected(target::add(crate::live::arguments_with_intervals(command)))
+}
+
+/// What help says of an option, before what it is when it is not given.
+fn help(option: &LoadOption) -> String {
+    let on_ranks = ON_RANKS.iter().find(|(name, _)| *name == option.name);
+    let Some((_, whose)) = on_ranks else {
+        return option.help.to_owned();
+    };
+    let usual = option.help.find(" [default").unwrap_or(option.help.len());
+    let (what, usual) = option.help.split_at(usual);
+    format!("{what}; {whose}{usual}")
 }
 
 fn argument(option: &LoadOption) -> Arg {
@@ -60,7 +91,7 @@ fn argument(option: &LoadOption) -> Arg {
         .long(option.name)
         .value_name(value)
         .allow_hyphen_values(true)
-        .help(option.help);
+        .help(help(option));
     match option.is_repeated {
         true => arg.action(ArgAction::Append),
         false => arg,

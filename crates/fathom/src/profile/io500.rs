@@ -56,9 +56,9 @@ pub(super) fn arguments(command: Command) -> Command {
         )
         .arg(own("stonewall", "TIME", "How long each phase writes; with less than 300s the answer says that it is of a shortened run [default: 300s]"))
         .arg(own("threads", "N", "Workers of each rank [default: as many as the CPUs of a rank]").value_parser(value_parser!(u32).range(1..=4096)))
-        .arg(own("files", "N", "Files of each worker in a phase of small files, at most [default: up to 1000000]").value_parser(value_parser!(u64).range(1..)))
+        .arg(own("files", "N", "Files of each worker of each rank in a phase of small files, at most [default: up to 1000000]").value_parser(value_parser!(u64).range(1..)))
         .arg(
-            switch("dry-run", "Print the plan in TOML, which --rows takes, also changed, and touch nothing")
+            switch("dry-run", "Print the plan in TOML, which --rows takes, also changed, and touch nothing; with --hosts print the launcher's line")
                 .help_heading(HEADING)
                 .requires("io500-like"),
         );
@@ -265,7 +265,13 @@ fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     group::note_front(matches);
     let launch = group::Launch::read(matches)?;
-    let asked = Asked::read(matches)?;
+    let asked = match Asked::read(matches) {
+        Ok(asked) => asked,
+        Err(error) => {
+            let launch = launch.filter(|_| !matches.get_flag("dry-run"));
+            return group::refuse(launch.as_ref(), error);
+        }
+    };
     if let Some(front) = group::LaunchFront::read(matches)? {
         return front.run(matches);
     }

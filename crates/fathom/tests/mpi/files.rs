@@ -326,3 +326,33 @@ fn what_somebody_else_writes_while_ranks_verify_is_found() {
         nobody_is_left(dir.path(), name);
     }
 }
+
+#[test]
+fn each_rank_works_on_all_of_a_target_of_its_own() {
+    const OWN: &str = "n=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; mkdir -p r$n && cd r$n && exec \"$@\"";
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        let read = "run f -b 4k --verify --duration 0s --target-is local --no-live --max-skew 60s --records r.jsonl";
+        let write = format!("{read} --file-size 1M --threads 2 --write-percent 100");
+        let (code, said) = launcher.wrapped_ended("2", dir.path(), OWN, &write);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let written = record(&dir.path().join("r0"), name);
+        assert_eq!(written.operations.count(), 512, "{name}");
+        for rank in ["r0", "r1"] {
+            let alone = "run f -b 4k --verify --duration 0s";
+            let (code, said) = by_one(&dir.path().join(rank), alone);
+            assert_eq!(code, Some(0), "{name} {rank}: {said}");
+        }
+        let own = fs::File::options()
+            .write(true)
+            .open(dir.path().join("r1/f"));
+        own.unwrap().write_all_at(&[0x55; 4096], 100 << 12).unwrap();
+        let (code, said) = launcher.wrapped_ended("2", dir.path(), OWN, read);
+        assert_eq!(
+            code,
+            Some(1),
+            "{name}: what is damaged in either half is found: {said}"
+        );
+        nobody_is_left(dir.path(), name);
+    }
+}

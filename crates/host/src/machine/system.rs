@@ -35,13 +35,22 @@ const CONTAINER_CGROUPS: [&str; 7] = [
     "machine.slice",
 ];
 
+pub(super) fn hostname(tree: &Tree) -> Option<String> {
+    tree.value("/proc/sys/kernel/hostname")
+}
+
+/// Another after every start of the machine.
+pub(super) fn boot_id(tree: &Tree) -> Option<String> {
+    tree.value("/proc/sys/kernel/random/boot_id")
+}
+
 /// What stays as it is as long as the machine runs.
 pub(super) fn still(tree: &Tree, first_processor: &str, key: Option<Fingerprint>) -> SystemFacts {
     let kernel = |name: &str| tree.value(format!("/proc/sys/kernel/{name}"));
     let firmware = |name: &str| tree.value(format!("/sys/class/dmi/id/{name}"));
     SystemFacts {
         machine_fingerprint: key.map(|key| key.of("machine", "")),
-        boot_id: kernel("random/boot_id"),
+        boot_id: boot_id(tree),
         kernel_release: kernel("osrelease"),
         kernel_version: kernel("version"),
         // Kernels before 6.1 do not say; they run this binary, so its architecture is theirs.
@@ -63,7 +72,7 @@ pub(super) fn facts(tree: &Tree, mounts: &[Mount], still: SystemFacts) -> System
         Some(((*name).to_owned(), value))
     };
     SystemFacts {
-        hostname: tree.value("/proc/sys/kernel/hostname"),
+        hostname: hostname(tree),
         container_hints: container_hints(tree, mounts),
         clocksource: tree.value("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         io_uring_disabled: tree.number("/proc/sys/kernel/io_uring_disabled"),

@@ -1,15 +1,41 @@
 //! How a load goes on until its threads have ended, and how long it took.
 
+use crate::LoadError;
 use crate::payload::Object;
 use crate::target::Service;
-use crate::worker::{Shared, ThreadReport};
+use crate::worker::{self, Live, Shared, ThreadReport};
 use host::{Context, Observation};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use sys::Clock;
 
 /// How long answers are waited for after a signal.
 const SIGNAL_GRACE_NS: u64 = 5_000_000_000;
+
+/// The threads of a load; where one cannot be started, those that were are ended.
+pub(super) fn threads(
+    shared: &Arc<Shared>,
+    live: &[Live],
+) -> Result<Vec<JoinHandle<std::io::Result<ThreadReport>>>, LoadError> {
+    let mut running = Vec::new();
+    for (index, live) in (0..shared.threads).zip(live) {
+        let (of_all, live) = (Arc::clone(shared), live.clone());
+        let thread = std::thread::Builder::new().name(format!("load-{index}"));
+        match thread.spawn(move || worker::run(&of_all, index, live)) {
+            Ok(thread) => running.push(thread),
+            Err(why) => {
+                shared.stop.store(true, Relaxed);
+                shared.abort.store(true, Relaxed);
+                for thread in running {
+                    let _what_it_did_counts_for_nothing = thread.join();
+                }
+                return Err(LoadError::Threads(why.to_string()));
+            }
+        }
+    }
+    Ok(running)
+}
 
 /// Waits for the threads; the signal that ended them, if one did.
 pub(super) fn wait(

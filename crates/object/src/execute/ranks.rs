@@ -3,7 +3,7 @@
 use super::Setup;
 use crate::LoadError;
 use crate::plan::LoadPlan;
-use host::{Context, PeerFault, Watch};
+use host::{Context, PeerFault, Peers, Watch};
 use record::Record;
 
 /// Waits until all ranks have come so far.
@@ -61,10 +61,15 @@ impl Setup {
     ) -> Result<Record, LoadError> {
         let record = self.ran(plan, context, watch);
         match &record {
+            Err(error) if !error.comes_after_the_start() => others_know(context, error),
+            Err(_) => {
+                // Fewer ranks are another load: what the others began is ended.
+                context.peers().into_iter().for_each(Peers::halt);
+                let _who_is_lost_is_not_waited_for = meet(context);
+            }
             Ok(_) => {
                 let _who_is_lost_is_not_waited_for = meet(context);
             }
-            Err(error) => others_know(context, error),
         }
         record
     }

@@ -68,23 +68,63 @@ pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
     causes
 }
 
-/// Targets of all ranks in one order, each once. Not every rank looks for holes in what all of them
-/// use.
-pub(super) fn each_once(targets: &mut Vec<TargetFact>) {
-    targets.sort_by_cached_key(|target| {
-        let sizes = (target.files, target.bytes, target.hole_bytes);
-        (target.path.clone(), target.kind.clone(), sizes)
-    });
-    targets.dedup_by(|other, kept| {
-        let is_same = TargetFact {
-            hole_bytes: kept.hole_bytes,
+/// What of a target is a rank's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// All of it: each rank has a target of its own under the name that all have.
+    EachItsOwn,
+    /// Its files, where the target has files.
+    OwnFiles,
+    /// Blocks of files that all use.
+    OwnBlocks,
+    /// Nobody says that anything is.
+    Unknown,
+}
+
+impl TargetFact {
+    /// Targets of all ranks in one order: what they share once, with the holes that some rank found,
+    /// as not every rank looks for them; and of what each has for itself the sum.
+    pub(super) fn of_all(mut targets: Vec<Self>, are: Sharing) -> Vec<Self> {
+        targets.sort_by_cached_key(|target| {
+            let sizes = (target.files, target.bytes, target.hole_bytes);
+            (target.path.clone(), target.kind.clone(), sizes)
+        });
+        targets.dedup_by(|other, kept| {
+            let adds = match are {
+                Sharing::EachItsOwn => true,
+                Sharing::OwnFiles => other.files > 0 && kept.files > 0,
+                Sharing::OwnBlocks | Sharing::Unknown => false,
+            };
+            match adds {
+                true => kept.takes_in(other),
+                false => kept.is_that(other),
+            }
+        });
+        targets
+    }
+
+    /// Adds what another rank has for itself under the same name.
+    fn takes_in(&mut self, other: &Self) -> bool {
+        let is_of_one_name = self.path == other.path && self.kind == other.kind;
+        if is_of_one_name {
+            add_to(&mut self.files, other.files);
+            add_to(&mut self.bytes, other.bytes);
+            self.hole_bytes = sum(self.hole_bytes, other.hole_bytes);
+        }
+        is_of_one_name
+    }
+
+    /// Whether another rank tells of the same.
+    fn is_that(&mut self, other: &Self) -> bool {
+        let is_same = Self {
+            hole_bytes: self.hole_bytes,
             ..other.clone()
-        } == *kept;
+        } == *self;
         if is_same {
-            kept.hole_bytes = kept.hole_bytes.max(other.hole_bytes);
+            self.hole_bytes = self.hole_bytes.max(other.hole_bytes);
         }
         is_same
-    });
+    }
 }
 
 impl Difference {

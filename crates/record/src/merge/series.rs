@@ -1,9 +1,9 @@
 //! Series of several hosts as one, by time.
 
 use super::accounts::{add_to, sum};
-use crate::{Interval, Record};
-use std::collections::BTreeMap;
+use crate::{Interval, Record, by_nearest_device};
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Intervals by the number of the one that they fall into, each with the users that were there at
 /// its end.
@@ -53,6 +53,87 @@ impl Interval {
     }
 }
 
+/// What the device next to the target read and wrote in an interval.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    read: Option<u64>,
+    written: Option<u64>,
+}
+
+impl Moved {
+    /// Leaves nothing in the interval, to which anything can be added.
+    fn taken_from(interval: &mut Interval) -> Self {
+        Self {
+            read: interval.device_read_bytes.replace(0),
+            written: interval.device_written_bytes.replace(0),
+        }
+    }
+
+    /// Of two hosts that counted one device what the one counted that looked for longer.
+    fn larger(self, other: Self) -> Self {
+        Self {
+            read: self.read.max(other.read),
+            written: self.written.max(other.written),
+        }
+    }
+
+    fn only_if(self, is_known: bool) -> Self {
+        if is_known { self } else { Self::default() }
+    }
+
+    fn add_to(self, interval: &mut Interval) {
+        interval.device_read_bytes = sum(interval.device_read_bytes, self.read);
+        interval.device_written_bytes = sum(interval.device_written_bytes, self.written);
+    }
+}
+
+/// Records whose series tell of one device: ranks of one machine each count all that its disk moved.
+struct Watchers {
+    /// Their indices.
+    records: Vec<usize>,
+    /// Not so of a record that was merged of hosts of several machines, one of which another record
+    /// has too: how much of its sum is of which device nobody knows any more.
+    are_known: bool,
+}
+
+impl Watchers {
+    fn of(records: &[Record]) -> Vec<Self> {
+        let hosts = records.iter().enumerate();
+        let hosts = hosts.flat_map(|(at, of)| of.generators().map(move |host| (at, host)));
+        let devices = by_nearest_device(hosts, |of| of.1).into_iter();
+        let devices: Vec<BTreeSet<usize>> = devices
+            .map(|hosts| hosts.into_iter().map(|(at, _)| at).collect())
+            .collect();
+        let mut watched = vec![0_usize; records.len()];
+        devices.iter().flatten().for_each(|at| watched[*at] += 1);
+        let (mut are_known, mut is_placed) =
+            (vec![true; records.len()], vec![false; records.len()]);
+        let mut out = Vec::new();
+        for sharing in devices.into_iter().filter(|sharing| sharing.len() > 1) {
+            let is_one = sharing.iter().all(|at| watched[*at] == 1);
+            let marks = if is_one {
+                &mut is_placed
+            } else {
+                &mut are_known
+            };
+            sharing.iter().for_each(|at| marks[*at] = is_one);
+            if is_one {
+                out.push(Self {
+                    records: sharing.into_iter().collect(),
+                    are_known: true,
+                });
+            }
+        }
+        let alone = are_known.into_iter().enumerate();
+        let alone = alone.filter(|(at, _)| !is_placed[*at]);
+        out.extend(alone.map(|(at, are_known)| Self {
+            records: vec![at],
+            are_known,
+        }));
+        out
+    }
+}
+
 /// What several hosts did by time.
 pub(super) struct SeriesOfAll {
     interval_ns: u64,
@@ -65,18 +146,19 @@ impl SeriesOfAll {
         let lengths = records.iter().map(|record| record.interval_ns);
         let interval_ns = lengths.max().unwrap_or_default();
         let mut all = Places::new();
-        for record in records {
-            for (at, (interval, users)) in places(record, interval_ns) {
-                match all.entry(at) {
-                    Entry::Vacant(place) => {
-                        place.insert((interval, users));
-                    }
-                    Entry::Occupied(mut place) => {
-                        let (mine, mine_users) = place.get_mut();
-                        mine.add_beside(&interval);
-                        *mine_users = sum(*mine_users, users).or(*mine_users).or(users);
-                    }
+        for watchers in Watchers::of(records) {
+            let mut moved: BTreeMap<u64, Moved> = BTreeMap::new();
+            for record in &watchers.records {
+                for (at, (mut interval, users)) in places(&mut records[*record], interval_ns) {
+                    let own = Moved::taken_from(&mut interval);
+                    let known = moved.entry(at).or_default();
+                    *known = known.larger(own).only_if(watchers.are_known);
+                    add(&mut all, at, interval, users);
                 }
+            }
+            for (at, moved) in moved {
+                let place = all.entry(at).or_default();
+                moved.add_to(&mut place.0);
             }
         }
         Self {
@@ -95,6 +177,20 @@ impl SeriesOfAll {
             let has_users = users.iter().any(Option::is_some);
             let users = users.into_iter().filter(|_| has_users);
             load.users = users.map(Option::unwrap_or_default).collect();
+        }
+    }
+}
+
+/// Puts an interval beside what other hosts did in the same time.
+fn add(all: &mut Places, at: u64, interval: Interval, users: Option<u64>) {
+    match all.entry(at) {
+        Entry::Vacant(place) => {
+            place.insert((interval, users));
+        }
+        Entry::Occupied(mut place) => {
+            let (mine, mine_users) = place.get_mut();
+            mine.add_beside(&interval);
+            *mine_users = sum(*mine_users, users).or(*mine_users).or(users);
         }
     }
 }
@@ -122,4 +218,71 @@ fn places(record: &mut Record, every_ns: u64) -> Places {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceAccount;
+
+    /// A rank on a machine whose disk read and wrote so much in each second.
+    fn rank(number: u32, boot: Option<&str>, moved: [u64; 2]) -> Record {
+        let interval = |at: u64| Interval {
+            start_ns: at * 10,
+            end_ns: at * 10 + 10,
+            cpu_ns: 1,
+            device_read_bytes: Some(moved[0]),
+            device_written_bytes: Some(moved[1]),
+            ..Interval::default()
+        };
+        let mut record = Record {
+            id: number.to_string(),
+            elapsed_ns: 20,
+            interval_ns: 10,
+            series: vec![interval(0), interval(1)],
+            ..Record::default()
+        };
+        let host = record.generator_mut();
+        host.rank = Some(number);
+        host.environment.system.boot_id = boot.map(str::to_owned);
+        host.devices = vec![DeviceAccount {
+            name: "vda".into(),
+            ..DeviceAccount::default()
+        }];
+        record
+    }
+
+    /// What the disks moved by interval.
+    fn moved(record: &Record) -> Vec<[Option<u64>; 2]> {
+        let series = record.series.iter();
+        let moved = series.map(|of| [of.device_read_bytes, of.device_written_bytes]);
+        moved.collect()
+    }
+
+    #[test]
+    fn the_disk_of_a_machine_counts_once_however_many_ranks_watch_it() {
+        let one = [
+            rank(0, Some("a"), [70, 5]),
+            rank(1, Some("a"), [68, 6]),
+            rank(2, Some("b"), [1000, 0]),
+        ];
+        let all = Record::merge_all(one.clone()).unwrap();
+        assert_eq!(moved(&all), [[Some(1070), Some(6)]; 2]);
+        assert_eq!(all.series[0].cpu_ns, 3);
+        let mut by_one = one[0].clone();
+        by_one.merge(&one[1]).unwrap();
+        by_one.merge(&one[2]).unwrap();
+        assert_eq!(by_one, all);
+        let unknown = [rank(0, None, [70, 5]), rank(1, None, [68, 6])];
+        let all = Record::merge_all(unknown).unwrap();
+        assert_eq!(moved(&all), [[Some(138), Some(11)]; 2], "two machines");
+    }
+
+    #[test]
+    fn of_a_sum_over_machines_nobody_knows_what_a_rank_beside_saw_of_it() {
+        let mut all = Record::merge_all([rank(0, Some("a"), [70, 5]), rank(1, Some("b"), [9, 9])]);
+        let all = all.as_mut().unwrap();
+        all.merge(&rank(2, Some("a"), [68, 6])).unwrap();
+        assert_eq!(moved(all), [[None, None]; 2]);
+    }
 }

@@ -111,7 +111,7 @@ fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
     })
 }
 
-/// The text without what stands in parentheses.
+/// The text without what stands in parentheses, but for the ranks that a host is called by.
 fn without_asides(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -120,9 +120,23 @@ fn without_asides(text: &str) -> String {
             break;
         };
         kept.push_str(before);
+        let aside = after
+            .strip_suffix(behind)
+            .and_then(|aside| aside.strip_suffix(')'));
+        if let Some(ranks) = aside.filter(|aside| names_ranks(aside)) {
+            kept.push_str(&format!(" ({ranks})"));
+        }
         rest = behind;
     }
     kept + rest
+}
+
+/// `rank 3` and `4 ranks`.
+fn names_ranks(aside: &str) -> bool {
+    let number = aside
+        .strip_prefix("rank ")
+        .or_else(|| aside.strip_suffix(" ranks"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// What stands behind an aside that has begun, and that may hold others.
@@ -153,6 +167,34 @@ mod tests {
         assert_eq!(without_asides("an end (without"), "an end (without");
         let nested = "as its plan has it (the shortest: run of depth=1 (control)); more";
         assert_eq!(without_asides(nested), "as its plan has it; more");
+    }
+
+    #[test]
+    fn ranks_of_one_machine_are_told_from_each_other() {
+        let ranks = |boot: Option<&str>| {
+            let parts = (0..3).map(|rank| {
+                let mut part = example::oltp();
+                part.id = rank.to_string();
+                let host = part.generator_mut();
+                host.rank = Some(rank);
+                host.environment.system.hostname = Some("vm".into());
+                host.environment.system.boot_id = boot.map(str::to_owned);
+                let storage = host.environment.storage.get_or_insert_default();
+                let device = storage.device.get_or_insert_default();
+                device.transport = Some(record::Transport::Loop);
+                part
+            });
+            let records = [record::Record::merge_all(parts).unwrap()];
+            let study = study(&records, &StudyOptions::default());
+            Findings::of(&study).as_always().unwrap()
+        };
+        let one = ranks(Some("one"));
+        assert!(one.starts_with("As always: on vm (3 ranks): "), "{one}");
+        let alike = ranks(None);
+        assert!(
+            alike.starts_with("As always: on vm (rank 0), vm (rank 1), vm (rank 2): "),
+            "{alike}"
+        );
     }
     use crate::document::example::profile;
     use crate::example;

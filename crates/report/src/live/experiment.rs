@@ -204,6 +204,7 @@ impl ExperimentNow<'_> {
                 head("Verdict", 8),
             ],
             lines: arms.iter().map(line).collect(),
+            urgent: Vec::new(),
             current: self
                 .place
                 .and_then(|place| arms.iter().position(|of| of.arm == place.arm)),

@@ -110,6 +110,7 @@ impl ProfileNow<'_> {
             ],
             lines: lines.iter().map(Line::cells).collect(),
             current,
+            urgent: Vec::new(),
         }
     }
 }

@@ -95,7 +95,7 @@ impl WorkNow<'_> {
         NowTable {
             heads,
             lines,
-            current: None,
+            ..NowTable::default()
         }
     }
 }
@@ -119,7 +119,7 @@ fn ranks_table(ranks: &[RankNow], is_limited: bool) -> NowTable {
     let speak = ranks.iter().filter(|of| of.silent_ns.is_none());
     let mut all = Measurements::default();
     speak.clone().for_each(|of| all.merge(&of.last.operations));
-    let mut lines: Vec<Vec<String>> = Vec::new();
+    let (mut lines, mut urgent): (Vec<Vec<String>>, Vec<usize>) = <_>::default();
     for (kind, of) in all.kinds() {
         // Each rank's own time: they speak at different moments.
         let each = speak.clone().filter_map(|rank| {
@@ -130,6 +130,7 @@ fn ranks_table(ranks: &[RankNow], is_limited: bool) -> NowTable {
         lines.push(named("all", String::new(), line(kind, of, sum)));
     }
     for (of, silent_ns) in ranks.iter().filter_map(|of| Some((of, of.silent_ns?))) {
+        urgent.push(lines.len());
         let nothing = ["", "-", "-", "-", "-"].map(str::to_owned);
         let silent = format!("silent for {}", about(silent_ns));
         lines.push(named(&of.name, silent, nothing.into()));
@@ -137,14 +138,14 @@ fn ranks_table(ranks: &[RankNow], is_limited: bool) -> NowTable {
     let rate = |of: &RankNow| rates(&of.last.operations.together(), &of.last)[0];
     let mut sorted: Vec<(f64, &RankNow)> = speak.map(|of| (rate(of), of)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Of two the faster one, as for the hosts of a record.
-    let median = sorted.get(sorted.len() / 2);
-    let is_told = median.is_some_and(|of| of.1.last.operations.count() >= FEWEST_BESIDE);
-    let median = median.map_or(0.0, |of| of.0);
+    let middle = sorted.get(sorted.len() / 2);
+    let is_told = middle.is_some_and(|of| of.1.last.operations.count() >= FEWEST_BESIDE);
+    let median = stats::sample::median(&sorted.iter().map(|of| of.0).collect::<Vec<_>>());
     for (rate, of) in sorted {
         let share = rate / median;
         let mut of_median = format!("{:.0} %", share * 100.0);
         if share < SLOW_HOST && is_told && !is_limited {
+            urgent.push(lines.len());
             of_median.push_str(" SLOW");
         }
         if !share.is_finite() {
@@ -163,6 +164,7 @@ fn ranks_table(ranks: &[RankNow], is_limited: bool) -> NowTable {
         heads: heads.map(|(head, of)| (head.to_owned(), of)).into(),
         lines,
         current: None,
+        urgent,
     }
 }
 
@@ -246,6 +248,10 @@ mod tests {
     }
 
     fn ranks_text(ranks: &[RankNow], is_limited: bool) -> String {
+        ranks_now(ranks, is_limited).text(80, 24)
+    }
+
+    fn ranks_now(ranks: &[RankNow], is_limited: bool) -> LiveState {
         let now = WorkNow {
             name: "oltp",
             last: &[(0, interval(244))],
@@ -253,7 +259,7 @@ mod tests {
             planned_ns: None,
             is_limited,
         };
-        now.now().text(80, 24)
+        now.now()
     }
 
     fn rank(name: &str, count: u64) -> RankNow {
@@ -279,6 +285,8 @@ mod tests {
         a (rank 0)       read  1.00 K/s      100 %  3.91 MiB/s  2 ms       0
         b (rank 1)       read  1.04 K/s      104 %  4.06 MiB/s  2 ms       0
         "#);
+        let now = ranks_now(&ranks, false);
+        insta::assert_snapshot!(now.line(), @"oltp: 4.0 s so far; all read 2.44 K/s 9.53 MiB/s p99 2 ms; c (rank 2) read 400 /s 40 % SLOW 1.56 MiB/s p99 2 ms");
         assert!(
             !ranks_text(&ranks, true).contains("SLOW"),
             "it was asked for less"

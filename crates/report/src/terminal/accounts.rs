@@ -98,7 +98,8 @@ fn pace(page: &mut Page, record: &Record) {
 }
 
 fn stonewall(page: &mut Page, record: &Record) {
-    let Some(account) = &record.stonewall else {
+    let account = record.stonewall.as_ref();
+    let Some(account) = account.filter(|account| account.has_come()) else {
         return;
     };
     let rates = [
@@ -190,7 +191,7 @@ fn cpu(page: &mut Page, record: &Record) {
     );
     let online = record.cpus_online();
     let cpus = online.map_or_else(String::new, |online| format!(" of {online}"));
-    let busy = used as f64 / record.elapsed_ns as f64;
+    let busy = busy(record);
     // An account of more than all CPUs can give is of a longer time than the operations were.
     let is_of_the_run = online.is_none_or(|online| busy <= online as f64 * MOST_BUSY);
     let busy = if is_of_the_run {
@@ -200,6 +201,18 @@ fn cpu(page: &mut Page, record: &Record) {
     };
     let shares = shares(&record.generator().machine);
     page.fact("cpu", &format!("{cost}{busy}{shares}"));
+}
+
+/// CPUs that were busy with it: of each host what it used over the time over which that was counted.
+fn busy(record: &Record) -> f64 {
+    let hosts = record.host_parts().into_iter();
+    let counted = hosts.filter(|own| own.counted_over_ns() > 0);
+    let busy = counted.map(|own| {
+        let process = &own.host.process;
+        let used = process.user_ns.saturating_add(process.system_ns);
+        used as f64 / own.counted_over_ns() as f64
+    });
+    busy.sum()
 }
 
 pub(super) fn shares(machine: &MachineAccount) -> String {
@@ -336,4 +349,32 @@ pub(super) fn write_workers(page: &mut Page, record: &Record) {
         }
     }
     page.gap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn cpu_time_is_held_against_the_time_over_which_it_was_counted() {
+        let rank = |number: u32, window_ns: Option<u64>| {
+            let mut part = example::oltp();
+            part.id = number.to_string();
+            let host = part.generator_mut();
+            (host.rank, host.window_ns) = (Some(number), window_ns);
+            host.process.user_ns = 3_000_000_000;
+            host.process.system_ns = 0;
+            part
+        };
+        let of = |parts: Vec<Record>| format!("{:.2}", busy(&Record::merge_all(parts).unwrap()));
+        // The measured time is 2 s.
+        assert_eq!(of(vec![rank(0, Some(6_000_000_000))]), "0.50");
+        assert_eq!(of(vec![rank(0, None)]), "1.50");
+        let window = Some(6_000_000_000);
+        assert_eq!(of(vec![rank(0, window), rank(1, window)]), "1.00");
+        let mut silent = rank(1, None);
+        silent.elapsed_ns = 0;
+        assert_eq!(of(vec![rank(0, window), silent]), "0.50");
+    }
 }

@@ -1,13 +1,15 @@
 //! What Fathom knows of a file's content, from the mark in the file: which pattern every block
 //! holds, and whose writes they are.
 
+mod changes;
+
 use super::patterns::pattern_label;
-use super::written::{FilledRange, WrittenFile, used_blocks, whole_units};
+use super::written::{used_blocks, whole_units};
 use crate::content::Lineage;
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{HeldRange, Mark, Stale, read_mark};
-use crate::verify::{NUMBERS, Tearing};
+use crate::verify::Tearing;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -213,105 +215,6 @@ impl FileContent {
         }
     }
 
-    /// The mark while the file is being written, which is to have so many bytes and had others.
-    pub(crate) fn begin(&self, workload: &Workload, bytes: u64, had: u64) -> Mark {
-        let made_by = concat!("fathom ", env!("CARGO_PKG_VERSION"));
-        let longest = bytes.max(had);
-        let mut mark = Mark::new(
-            made_by,
-            longest.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)),
-        );
-        if let Some(known) = self.lineage {
-            (mark.run, mark.generation, mark.oldest) = (
-                Some(format!("{:016x}", known.run_id)),
-                known.newest,
-                known.oldest,
-            );
-            mark.file = self.id;
-        }
-        if workload.verify.on && self.is_as_left() && self.is_of(workload) {
-            mark.pattern.clone_from(&self.pattern);
-            mark.held = match longest > had {
-                true => self.held.until(had),
-                false => self.held,
-            };
-        }
-        mark
-    }
-
-    /// What all blocks of a fill carry.
-    pub(super) fn fill_generation(&self, whole: bool) -> u64 {
-        self.lineage.map_or(1, |known| {
-            if whole {
-                known.newest + 1
-            } else {
-                known.newest
-            }
-        })
-    }
-
-    /// The same while what it lacks from `kept` on is written, or while all of it is.
-    pub(crate) fn while_written(&self, kept: Option<u64>) -> Self {
-        Self {
-            pattern: self.pattern.clone().filter(|_| kept.is_some()),
-            held: kept.map_or(self.held, |kept| self.held.until(kept)),
-            ..self.clone()
-        }
-    }
-
-    /// The file has blocks that nobody wrote, behind so many bytes.
-    pub(crate) fn has_grown(&mut self, from: u64) {
-        self.held = self.held.until(from);
-    }
-
-    /// What holds the pattern, and its oldest generation, when all of `new` has been written with
-    /// `generation` or later: what was held before, and not written now, is as old as it was. What is
-    /// less than a block of it, at the end of a file of so many bytes, is given up, for all else would
-    /// be as old.
-    fn held_with(
-        &self,
-        workload: &Workload,
-        (new, generation): (HeldRange, u64),
-        file_bytes: u64,
-    ) -> (HeldRange, u64) {
-        let known = self.lineage.filter(|_| self.is_of(workload));
-        let block = workload.blocks.smallest().0;
-        let is_more = |joined: &HeldRange| {
-            let left = joined.bytes_behind(new, file_bytes);
-            joined.from < new.from || left >= block
-        };
-        let joined = self.held.with(new).filter(is_more);
-        known
-            .zip(joined)
-            .map_or((new, generation), |(known, joined)| (joined, known.oldest))
-    }
-
-    /// A fill has ended.
-    pub(crate) fn filled(&mut self, workload: &Workload, fresh_run: u64, filled: FilledRange) {
-        let (whole, grown) = match filled {
-            FilledRange::Whole(range) => (Some(range), None),
-            FilledRange::Lacking(grown) => (None, grown),
-        };
-        let generation = self.fill_generation(whole.is_some());
-        if !workload.verify.on {
-            (self.pattern, self.lineage) = (None, None);
-        } else if let Some(held) = whole {
-            let run_id = self.lineage_for(fresh_run).writing_run;
-            let (held, oldest) = self.held_with(workload, (held, generation), u64::MAX);
-            self.tearing = Tearing::Fault;
-            (self.pattern, self.held) = (Some(pattern_label(workload)), held);
-            self.lineage = Some(KnownLineage {
-                run_id,
-                oldest,
-                newest: generation,
-            });
-        } else if !self.is_of(workload) {
-            self.pattern = None;
-        } else if let Some(joined) = grown.and_then(|grown| self.held.with(grown)) {
-            self.held = joined;
-        }
-    }
-
     /// What lacks data at the end of a file that had so many bytes and is to have more, if what it has
     /// is to stay: a pattern is written in whole units, of which the old end may have a part.
     pub(super) fn grown(&self, workload: &Workload, had: u64, bytes: u64) -> Option<HeldRange> {
@@ -322,57 +225,5 @@ impl FileContent {
         };
         let range = HeldRange { from, to: None };
         (bytes > had).then(|| range.until(bytes))
-    }
-
-    /// A run with writes has ended.
-    pub(crate) fn wrote(&mut self, workload: &Workload, fresh_run: u64, written: &WrittenFile) {
-        if !workload.verify.on {
-            (self.pattern, self.lineage) = (None, None);
-            return;
-        }
-        let lineage = self.lineage_for(fresh_run);
-        let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
-        let newest = if written.numbers {
-            lineage.writing + u64::from(NUMBERS) - 1
-        } else {
-            generation(written.passes.begun)
-        };
-        let (held, oldest) = match written.all_of {
-            Some(new) => {
-                let new = (new, generation(written.passes.ended));
-                self.held_with(workload, new, written.file_bytes)
-            }
-            None if self.is_of(workload) => (self.held, lineage.oldest),
-            None => {
-                (self.pattern, self.lineage) = (None, None);
-                return;
-            }
-        };
-        let is_written_over = written.all_of.is_some_and(|all| all == held);
-        if written.tearing == Tearing::Allowed || is_written_over {
-            self.tearing = written.tearing;
-        }
-        (self.pattern, self.held) = (Some(pattern_label(workload)), held);
-        self.lineage = Some(KnownLineage {
-            run_id: lineage.writing_run,
-            oldest,
-            newest,
-        });
-    }
-
-    /// Writes what is known into a mark.
-    pub(crate) fn stamp(&self, mut mark: Mark) -> Mark {
-        mark.pattern.clone_from(&self.pattern);
-        mark.held = self
-            .pattern
-            .as_ref()
-            .map_or_else(HeldRange::default, |_| self.held);
-        mark.may_be_torn = self.pattern.is_some() && self.tearing == Tearing::Allowed;
-        mark.file = self.id.filter(|_| self.lineage.is_some());
-        mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
-        (mark.generation, mark.oldest) = self
-            .lineage
-            .map_or((0, 0), |known| (known.newest, known.oldest));
-        mark
     }
 }

@@ -114,8 +114,12 @@ impl OpenedFile {
         if will_be_written && !plan.is_device {
             let mut mark = plan.content.begin(workload, bytes, facts.len());
             mark.writers = writers.map(str::to_owned);
-            unsealed = Some(Unsealed::mark(&file, path, mark)?);
-            size_file(&file, path, bytes, workload)?;
+            let own = Unsealed::mark(&file, path, mark)?;
+            if let Err(error) = size_file(&file, path, bytes, workload) {
+                own.put_back(&plan.content, facts.len());
+                return Err(error);
+            }
+            unsealed = Some(own);
         }
         let longest = bytes.max(look()?.len());
         let lacks = lacking(&plan, workload, &file, (facts.len(), longest));

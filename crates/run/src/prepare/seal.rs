@@ -50,6 +50,22 @@ impl Unsealed {
     pub(super) fn leave(mut self) {
         self.mark = None;
     }
+
+    /// Nothing was written after all to a file that held this and was so long: the seal says so again,
+    /// and a mark that spoke of another state is what it was.
+    pub(super) fn put_back(mut self, content: &FileContent, had: u64) {
+        if content.is_as_left() {
+            let mut kept = content.clone();
+            if self.file.metadata().is_ok_and(|facts| facts.len() > had) {
+                kept.has_grown(had);
+            }
+            self.now_holds(&kept);
+        } else if let Some(old) = &content.mark
+            && safety::write_mark(&self.file, &self.path, old, &RealProbe).is_ok()
+        {
+            self.mark = None;
+        }
+    }
 }
 
 impl Drop for Unsealed {

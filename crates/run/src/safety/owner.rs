@@ -379,7 +379,8 @@ fn is_free_or_ours(place: &Path) -> Result<bool, MarkError> {
 /// Writes beside and renames, so that a crash leaves the old sidecar or the new one.
 fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = place.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    // The number of a process comes again, and what a killed one has left lies there.
+    name.push(format!(".{:016x}", sys::random_bits()));
     let beside = PathBuf::from(name);
     let written = File::create_new(&beside).and_then(|mut file| {
         file.write_all(bytes)?;

@@ -30,7 +30,7 @@ fn check_shares(
     let workers = if is_owned {
         1
     } else {
-        u64::from(workload.seats().all())
+        u64::from(workload.seats_at_target().all())
     };
     let is_dealt_out = workload.stop.complete
         || matches!(
@@ -49,7 +49,7 @@ fn check_shares(
 /// Every worker must have a block of its region.
 fn check_regions(workload: &Workload, blocks: u64, group: usize) -> Result<(), RunError> {
     let empty = workload
-        .seats()
+        .seats_at_target()
         .own()
         .find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
     match empty {

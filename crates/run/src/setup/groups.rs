@@ -21,7 +21,10 @@ pub(super) fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
                 .heat
                 .on
                 .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
-            written: workload.reads_back().then(|| Bitmap::new(space.blocks())),
+            // Of each block whether it was written, and whether a write of it failed.
+            written: workload
+                .reads_back()
+                .then(|| Bitmap::new(2 * space.blocks())),
             rewrites: prepared
                 .numbers_rewrites(workload)
                 .then(|| Rewrites::new(space.blocks())),

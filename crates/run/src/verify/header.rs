@@ -25,8 +25,11 @@ use crate::data::WordField;
 
 /// Bytes that carry one header.
 pub(crate) const HEADER_UNIT: usize = 512;
-const HEADER: usize = 64;
-const FIELDS: usize = 7;
+pub(super) const HEADER: usize = 64;
+pub(super) const FIELDS: usize = 7;
+/// The number of the first field in which writes of one block differ.
+pub(super) const GENERATION: usize = 5;
+const CHECKSUM_START: u64 = 0x243f_6a88_85a3_08d3;
 const MAGIC: u32 = u32::from_le_bytes(*b"FTHM");
 const FORMAT_VERSION: u32 = 1;
 const PAYLOAD_STREAM: u64 = 4 << 32;
@@ -53,16 +56,6 @@ impl Header {
             *word = value.to_le_bytes();
         }
         payload_words(sum).fill_words(payload, 0);
-    }
-
-    /// One of the words of the unit, by its number.
-    pub(super) fn word(&self, index: usize) -> u64 {
-        let fields = self.fields();
-        let sum = checksum(&fields);
-        match index.checked_sub(FIELDS + 1) {
-            Some(of_payload) => payload_words(sum).word(of_payload as u64),
-            None => fields.get(index).copied().unwrap_or(sum),
-        }
     }
 
     /// The header of a unit in which no byte is damaged.
@@ -112,6 +105,29 @@ impl Header {
         place.offset >= self.block_start && place.offset - self.block_start < self.block_len
     }
 
+    /// The write of a block as long as this header's that has a unit at this place, where blocks of
+    /// this length follow each other.
+    pub(super) fn in_row(self, place: BlockAddress) -> Option<Self> {
+        let (len, unit) = (self.block_len, HEADER_UNIT as u64);
+        if len == 0 || !len.is_multiple_of(unit) || self.place.file != place.file {
+            return None;
+        }
+        let block_start = match place.offset.checked_sub(self.block_start) {
+            Some(behind) => place.offset - behind % len,
+            None => {
+                let before = self.block_start - place.offset;
+                self.block_start
+                    .checked_sub(before.checked_next_multiple_of(len)?)?
+            }
+        };
+        let is_whole = (place.offset - block_start).is_multiple_of(unit);
+        is_whole.then_some(Self {
+            place,
+            block_start,
+            ..self
+        })
+    }
+
     pub(super) fn same_block(&self, other: &Self) -> bool {
         (self.block_start, self.block_len) == (other.block_start, other.block_len)
     }
@@ -138,6 +154,45 @@ impl Header {
             block_len,
             version: Version { run_id, generation },
         }
+    }
+}
+
+/// The writes of one block by one run, as they leave one of its units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writes {
+    of: Header,
+    /// The checksum over the fields in which they do not differ.
+    begun: u64,
+}
+
+impl Writes {
+    /// Those of the block and the run of this header.
+    pub(super) fn like(header: Header) -> Self {
+        let fields = header.fields();
+        Self {
+            of: header,
+            begun: checksum_on(CHECKSUM_START, &fields[..GENERATION]),
+        }
+    }
+
+    pub(super) fn header(&self, generation: u64) -> Header {
+        let version = Version {
+            generation,
+            ..self.of.version
+        };
+        Header { version, ..self.of }
+    }
+
+    /// Some of the words of the unit, by their numbers.
+    #[inline]
+    pub(super) fn words<const N: usize>(&self, generation: u64, numbers: [usize; N]) -> [u64; N] {
+        let sum = checksum_on(self.begun, &[generation, self.of.version.run_id]);
+        let payload = payload_words(sum);
+        numbers.map(|number| match number.checked_sub(FIELDS + 1) {
+            Some(of_payload) => payload.word(of_payload as u64),
+            None if number == FIELDS => sum,
+            None => self.header(generation).fields()[number],
+        })
     }
 }
 
@@ -174,7 +229,11 @@ fn payload_words(sum: u64) -> WordField {
 /// Each step is a bijection of its field and of the state: damage within one field always changes
 /// the sum.
 fn checksum(fields: &[u64; FIELDS]) -> u64 {
-    fields.iter().fold(0x243f_6a88_85a3_08d3, |state, field| {
+    checksum_on(CHECKSUM_START, fields)
+}
+
+fn checksum_on(state: u64, fields: &[u64]) -> u64 {
+    fields.iter().fold(state, |state, field| {
         let product = (state ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         product ^ (product >> 32)
     })

@@ -2,15 +2,12 @@
 //! not.
 
 use super::header::{HEADER_UNIT, Header, Unit};
-use super::mixture::Mixture;
+use super::searches::Searches;
 use super::{BlockAddress, Expected, ExpectedRun, Mismatch, MismatchClass, MismatchKind, Tearing};
 use crate::data::{Fill, first_difference, is_all, matches_addressed, within};
 
 /// Zeros in a shorter piece of a sector are changed bytes, no hole.
 pub(super) const SHORTEST_HOLE: usize = 16;
-/// Where more generations than this may be in a block, a mixture is looked for among so many of the
-/// newest, the oldest and those beside it: 128 runs that wrote no block but at random.
-const MOST_GENERATIONS: usize = 1 << 20;
 
 pub(super) fn check_addressed(
     buf: &[u8],
@@ -40,16 +37,17 @@ pub(super) fn check_headers(
     buf: &[u8],
     at: BlockAddress,
     expected: Expected,
+    searches: &mut Searches,
 ) -> Result<(), Mismatch> {
     let (units, tail) = buf.as_chunks::<HEADER_UNIT>();
-    let block = Block {
+    let block = ReadBlock {
         units,
         at,
         expected,
         len: buf.len() as u64,
     };
     if !block.is_plainly_right() {
-        block.judge()?;
+        block.judge(searches)?;
     }
     match tail.iter().position(|byte| *byte != 0) {
         None => Ok(()),
@@ -66,15 +64,15 @@ pub(super) fn check_headers(
     }
 }
 
-struct Block<'a> {
-    units: &'a [Unit],
-    at: BlockAddress,
-    expected: Expected,
+pub(super) struct ReadBlock<'a> {
+    pub(super) units: &'a [Unit],
+    pub(super) at: BlockAddress,
+    pub(super) expected: Expected,
     /// Bytes, with a tail.
-    len: u64,
+    pub(super) len: u64,
 }
 
-impl Block<'_> {
+impl ReadBlock<'_> {
     /// Whether each unit is right and the writes that they name follow each other without overlap.
     fn is_plainly_right(&self) -> bool {
         let mut before: Option<Header> = None;
@@ -96,10 +94,10 @@ impl Block<'_> {
         true
     }
 
-    fn judge(&self) -> Result<(), Mismatch> {
+    fn judge(&self, searches: &mut Searches) -> Result<(), Mismatch> {
         for (index, unit) in self.units.iter().enumerate() {
             let Some(header) = Header::of_intact(unit) else {
-                if self.is_lawful_mixture(index) {
+                if self.is_lawful_mixture(index, searches) {
                     continue;
                 }
                 let kind = match is_all(unit, 0) {
@@ -141,7 +139,11 @@ impl Block<'_> {
     }
 
     /// What is wrong with an intact unit by itself, and the header that would be right.
-    fn fault(&self, header: &Header, place: BlockAddress) -> Option<(MismatchKind, Header)> {
+    pub(super) fn fault(
+        &self,
+        header: &Header,
+        place: BlockAddress,
+    ) -> Option<(MismatchKind, Header)> {
         if header.place != place {
             let kind = MismatchKind::Misdirected {
                 found_file: header.place.file,
@@ -235,54 +237,6 @@ impl Block<'_> {
         ))
     }
 
-    /// Whether requests in flight can have left this unit: each of its bytes is that of a write
-    /// that may be there. Memory is copied in pieces smaller than a unit, and nothing keeps a
-    /// reader of the page cache from seeing half a copy.
-    fn is_lawful_mixture(&self, index: usize) -> bool {
-        if self.expected.tearing == Tearing::Fault {
-            return false;
-        }
-        let (place, unit) = (self.place(index), &self.units[index]);
-        let Expected {
-            oldest,
-            newest,
-            run,
-            tearing: _,
-        } = self.expected;
-        let before = self.units[..index].iter().rev().find_map(Header::of_intact);
-        let after = self.units[index + 1..].iter().find_map(Header::of_intact);
-        let beside = [before, after]
-            .into_iter()
-            .flatten()
-            .filter(|header| header.covers(place))
-            .map(|header| header.moved_to(place));
-        let mut mixture = Mixture::of(unit);
-        let mut of_run = match run {
-            ExpectedRun::This(run_id) => Some(run_id),
-            ExpectedRun::Any => None,
-        };
-        let near = Header::of_sound_fields(unit).into_iter().chain(beside);
-        for header in near.filter(|header| self.fault(header, place).is_none()) {
-            mixture.explain(&header);
-            of_run.get_or_insert(header.version.run_id);
-        }
-        let Some(run_id) = of_run.filter(|_| !mixture.is_explained()) else {
-            return mixture.is_explained();
-        };
-        let of = |generation| self.expected_header(place, run_id, generation);
-        if let ExpectedRun::This(_) = run {
-            mixture.explain(&of(oldest));
-            mixture.explain(&of(newest));
-        }
-        // Where nothing is known of the newest the oldest are the likelier.
-        let all = oldest..=newest;
-        mixture.is_explained()
-            || match newest {
-                u64::MAX => mixture.explain_by_any(all.take(MOST_GENERATIONS).map(of)),
-                _ => mixture.explain_by_any(all.rev().take(MOST_GENERATIONS).map(of)),
-            }
-    }
-
     /// The permitted header of a unit without a readable one: the candidate with the fewest
     /// differing bytes.
     fn nearest_permitted(&self, index: usize) -> Header {
@@ -309,7 +263,12 @@ impl Block<'_> {
         permitted.min_by_key(damage).unwrap_or(newest)
     }
 
-    fn expected_header(&self, place: BlockAddress, any_run: u64, generation: u64) -> Header {
+    pub(super) fn expected_header(
+        &self,
+        place: BlockAddress,
+        any_run: u64,
+        generation: u64,
+    ) -> Header {
         let run_id = match self.expected.run {
             ExpectedRun::This(run_id) => run_id,
             ExpectedRun::Any => any_run,
@@ -335,7 +294,7 @@ impl Block<'_> {
         Mismatch::at(self.place(index), first, kind, wanted[first], unit[first])
     }
 
-    fn place(&self, index: usize) -> BlockAddress {
+    pub(super) fn place(&self, index: usize) -> BlockAddress {
         let offset = self
             .at
             .offset
@@ -354,6 +313,10 @@ mod tests {
         file: 1,
         offset: 16 * 4096,
     };
+
+    fn check_headers(buf: &[u8], at: BlockAddress, expected: Expected) -> Result<(), Mismatch> {
+        super::check_headers(buf, at, expected, &mut Searches::default())
+    }
 
     fn version(generation: u64) -> Version {
         Version {

@@ -1,13 +1,47 @@
 //! A unit that several writes have left, each some of its bytes.
 
-use super::header::{HEADER_UNIT, Header, Unit};
+use super::header::{FIELDS, GENERATION, HEADER, HEADER_UNIT, Header, Unit, Writes};
+use std::ops::RangeInclusive;
 
 const WORD: usize = 8;
+const LAST_WORD: usize = HEADER_UNIT / WORD - 1;
+
+/// Writes that may have left some of a unit.
+#[derive(Clone, Debug)]
+pub(super) struct Suspects {
+    pub(super) writes: Writes,
+    pub(super) generations: RangeInclusive<u64>,
+}
+
+impl Suspects {
+    fn count(&self) -> u64 {
+        let (from, to) = (self.generations.start(), self.generations.end());
+        to.saturating_sub(*from).saturating_add(1)
+    }
+}
 
 /// A unit, and which of its bytes are known to be some write's.
 pub(super) struct Mixture<'a> {
     unit: &'a Unit,
     explained: [bool; HEADER_UNIT],
+    /// The write that has left the first word behind the header.
+    behind_header: Option<Header>,
+}
+
+/// What is missing of a word: its number, what is found there, and the bits that matter.
+#[derive(Clone, Copy)]
+struct Missing {
+    word: usize,
+    found: u64,
+    bits: u64,
+}
+
+impl Missing {
+    /// Whether all of it is as in a write with this word.
+    #[inline]
+    fn is_of(self, word: u64) -> bool {
+        (self.found ^ word) & self.bits == 0
+    }
 }
 
 impl<'a> Mixture<'a> {
@@ -15,6 +49,7 @@ impl<'a> Mixture<'a> {
         Self {
             unit,
             explained: [false; HEADER_UNIT],
+            behind_header: None,
         }
     }
 
@@ -30,50 +65,119 @@ impl<'a> Mixture<'a> {
             .iter_mut()
             .zip(wanted.iter().zip(self.unit))
             .for_each(|(explained, (wanted, found))| *explained |= wanted == found);
+        let first = HEADER..HEADER + WORD;
+        if wanted[first.clone()] == self.unit[first] {
+            self.behind_header = Some(*header);
+        }
     }
 
     /// The same of those of many writes that have left a word of which nobody else is known: a piece that
-    /// one has left reaches to an end of what is missing. Whether nothing is missing then.
-    pub(super) fn explain_by_any(&mut self, writes: impl Iterator<Item = Header> + Clone) -> bool {
+    /// one has left reaches to an end of what is missing. How many were tried.
+    pub(super) fn explain_by_any(
+        &mut self,
+        suspects: impl Iterator<Item = Suspects> + Clone,
+    ) -> u64 {
+        let mut tried = 0;
         while let Some(mut ends) = self.ends_of_missing() {
             let mut is_any_found = false;
-            for header in writes.clone() {
-                if ends.iter().any(|end| self.is_left_by(&header, *end)) {
+            for suspects in suspects.clone() {
+                for generation in suspects.generations.clone() {
+                    let words = suspects.writes.words(generation, ends.map(|end| end.word));
+                    if !ends[0].is_of(words[0]) && !ends[1].is_of(words[1]) {
+                        continue;
+                    }
                     is_any_found = true;
-                    self.explain(&header);
+                    self.explain(&suspects.writes.header(generation));
                     match self.ends_of_missing() {
                         Some(left) => ends = left,
-                        None => return self.is_explained(),
+                        None => return tried,
                     }
                 }
+                tried += suspects.count();
             }
             if !is_any_found {
                 break;
             }
         }
-        self.is_explained()
+        tried
     }
 
-    /// The first and the last word of which so much is missing that no other write has it by chance.
-    fn ends_of_missing(&self) -> Option<[usize; 2]> {
-        let (words, _) = self.explained.as_chunks::<WORD>();
-        let tells = |explained: &[bool; WORD]| {
-            explained.iter().filter(|explained| !**explained).count() >= WORD / 2
+    /// Whether all that is missing are the last bytes of the unit, fewer than tell a write for certain, and
+    /// one of these has them.
+    pub(super) fn ends_with_rest(&self, mut of: impl Iterator<Item = Suspects>) -> bool {
+        let Some(first) = self.explained.iter().position(|explained| !explained) else {
+            return false;
         };
-        Some([
-            words.iter().position(tells)?,
-            words.iter().rposition(tells)?,
-        ])
+        if first < LAST_WORD * WORD || self.ends_of_missing().is_some() {
+            return false;
+        }
+        let rest = Missing {
+            bits: u64::MAX << (8 * (first % WORD)),
+            ..self.missing(LAST_WORD)
+        };
+        of.any(|suspects| {
+            let mut generations = suspects.generations.clone();
+            generations.any(|generation| {
+                let [word] = suspects.writes.words(generation, [LAST_WORD]);
+                rest.is_of(word)
+            })
+        })
     }
 
-    /// Whether all that is missing of a word is this write's.
-    fn is_left_by(&self, header: &Header, word: usize) -> bool {
-        let at = word * WORD..(word + 1) * WORD;
-        let wanted = header.word(word).to_le_bytes();
-        let pairs = wanted.iter().zip(&self.unit[at.clone()]);
-        pairs
-            .zip(&self.explained[at])
-            .all(|((wanted, found), explained)| *explained || wanted == found)
+    /// The write that has left what is behind the header, as far as it is known.
+    pub(super) fn behind_header(&self) -> Option<Header> {
+        self.behind_header
+    }
+
+    /// Whether all that is missing are bytes of the header, and the unit begins with that of one of these,
+    /// but not of this generation, up to the last of them.
+    pub(super) fn begins_with_rest(&self, of: &Suspects, but: u64) -> bool {
+        let missing = self.explained.iter().rposition(|explained| !explained);
+        let Some(last) = missing.filter(|last| *last < HEADER) else {
+            return false;
+        };
+        let field = GENERATION * WORD;
+        if last < field {
+            return false;
+        }
+        // The bytes of the generation that are before the cut.
+        let whole = WORD - (last - field + 1).min(WORD);
+        let begun = Missing {
+            bits: u64::MAX >> (8 * whole),
+            ..self.missing(GENERATION)
+        };
+        let is_like = |generation: &u64| {
+            let mut wanted = [0; HEADER_UNIT];
+            of.writes.header(*generation).write(&mut wanted);
+            wanted[..=last] == self.unit[..=last]
+        };
+        let mut others = of.generations.clone().filter(|other| *other != but);
+        others.any(|generation| begun.is_of(generation) && is_like(&generation))
+    }
+
+    /// The first and the last word of which so much is missing that no other write has it by chance. The
+    /// fields of a header are no evidence, for they say themselves which write is meant.
+    fn ends_of_missing(&self) -> Option<[Missing; 2]> {
+        let (words, _) = self.explained.as_chunks::<WORD>();
+        let tells = |word: &usize| {
+            let missing = words[*word].iter().filter(|explained| !**explained);
+            missing.count() >= WORD / 2
+        };
+        let mut evidence = FIELDS..words.len();
+        let first = evidence.find(tells)?;
+        let last = evidence.rev().find(tells).unwrap_or(first);
+        Some([first, last].map(|word| self.missing(word)))
+    }
+
+    fn missing(&self, word: usize) -> Missing {
+        let (found, _) = self.unit.as_chunks::<WORD>();
+        let (explained, _) = self.explained.as_chunks::<WORD>();
+        let bits = explained[word].map(|explained| if explained { 0 } else { u8::MAX });
+        Missing {
+            word,
+            found: u64::from_le_bytes(found[word]),
+            bits: u64::from_le_bytes(bits),
+        }
     }
 }
 
@@ -103,14 +207,24 @@ mod tests {
         unit
     }
 
+    fn suspects() -> impl Iterator<Item = Suspects> + Clone {
+        std::iter::once(Suspects {
+            writes: Writes::like(of(0)),
+            generations: 0..=100_000,
+        })
+    }
+
     fn explained(unit: &Unit) -> bool {
-        Mixture::of(unit).explain_by_any((0..=100_000).rev().map(of))
+        let mut mixture = Mixture::of(unit);
+        mixture.explain_by_any(suspects());
+        mixture.is_explained()
     }
 
     #[test]
     fn words_are_those_of_the_unit() {
         for (index, word) in unit(7).as_chunks::<WORD>().0.iter().enumerate() {
-            assert_eq!(of(7).word(index).to_le_bytes(), *word, "{index}");
+            let [of_writes] = Writes::like(of(0)).words(7, [index]);
+            assert_eq!(of_writes.to_le_bytes(), *word, "{index}");
         }
     }
 

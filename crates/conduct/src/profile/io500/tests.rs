@@ -1,5 +1,5 @@
 use super::*;
-use record::{HostAccount, Outcome};
+use record::{HostAccount, Outcome, StonewallAccount};
 use units::Nanos;
 
 fn stonewall(fewest: u64, most: u64, cut: u32) -> Option<StonewallAccount> {
@@ -7,28 +7,28 @@ fn stonewall(fewest: u64, most: u64, cut: u32) -> Option<StonewallAccount> {
         fewest,
         most,
         cut,
+        at_ns: 10,
         wear_out_ns: Some(1),
         ..StonewallAccount::default()
     })
 }
 
 /// The record of ranks with these stonewalls.
-fn of_ranks(parts: Vec<Option<StonewallAccount>>) -> Record {
-    let host = |stonewall| HostAccount {
-        part: Some(Box::new(Record {
-            stonewall,
-            ..Record::default()
-        })),
-        ..HostAccount::default()
-    };
-    Record {
-        hosts: parts.into_iter().map(host).collect(),
+fn of_ranks(parts: [StonewallAccount; 2]) -> Record {
+    let part = |(stonewall, rank)| Record {
+        id: format!("{rank}"),
+        stonewall: Some(stonewall),
+        hosts: vec![HostAccount {
+            rank: Some(rank),
+            ..HostAccount::default()
+        }],
         ..Record::default()
-    }
+    };
+    Record::merge_all(parts.into_iter().zip(0..).map(part)).unwrap()
 }
 
 #[test]
-fn what_every_worker_has_done_is_the_least_of_what_each_rank_wore_out_to() {
+fn what_every_worker_has_done_is_what_the_fastest_of_all_ranks_had() {
     let alone = |stonewall| Record {
         stonewall,
         ..Record::default()
@@ -40,10 +40,19 @@ fn what_every_worker_has_done_is_the_least_of_what_each_rank_wore_out_to() {
         "the limit cut one"
     );
     assert_eq!(reached(&alone(None), 100), 100, "all of it");
-    let of_two = |a, b| reached(&of_ranks(vec![a, b]), 100);
-    assert_eq!(of_two(stonewall(5, 9, 0), stonewall(1, 7, 0)), 7);
-    assert_eq!(of_two(stonewall(5, 9, 0), None), 9);
-    assert_eq!(of_two(stonewall(5, 9, 0), stonewall(0, 70, 2)), 0);
+    let of_two = |a: Option<StonewallAccount>, b: Option<StonewallAccount>| {
+        reached(&of_ranks([a.unwrap(), b.unwrap()]), 100)
+    };
+    assert_eq!(of_two(stonewall(5, 9, 0), stonewall(1, 7, 0)), 9);
+    assert_eq!(of_two(stonewall(5, 9, 0), stonewall(2, 70, 2)), 2);
+    // One had nothing left to do when the time came.
+    let early = StonewallAccount {
+        at_ns: 0,
+        fewest: 100,
+        most: 100,
+        ..StonewallAccount::default()
+    };
+    assert_eq!(of_two(stonewall(5, 9, 0), Some(early)), 100);
 }
 
 /// A course in a directory of its own, of so many ranks.

@@ -1,0 +1,168 @@
+//! A schedule is dealt out to hosts, and one that does not keep its share leaves another load than was
+//! asked for.
+
+use super::{percent, ratio};
+use crate::audit::rule::{Check, Rule};
+use crate::{Effective, Finding, Severity};
+use record::{HostAccount, PaceAccount, Record, Status};
+use units::lossless::u64_to_f64;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "rate_share",
+    catalogue_number: None,
+    severity: Severity::Warning,
+    title: "A host did not keep its share of the rate",
+    text: "\
+In an open loop each host of a group is given an equal share of the rate. What it began is
+held against what was due to it (its own pace, also the operations that it never started):
+below 95 % of its share, or below what chance explains where there are few operations. One
+that failed before the others ended began nothing after that.
+One host that keeps half of its share takes an eighth from the rate of four, and the others
+do not make up for it: the target had less to do than was asked, from fewer clients than
+were counted, and the latencies of the slow host are those of its own queue.
+What to do: see what was busy on that host, ask for less, or allow a greater --queue-depth;
+run on it alone and on another alone, and leave it out if it is slower.",
+    checks: &[Check::Alone(check)],
+};
+
+const LEAST: f64 = 0.95;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let is_group = record.group.as_ref().is_some_and(|group| group.size > 1);
+    if !is_group || !Effective::of(record).is_open_loop() {
+        return Vec::new();
+    }
+    let hosts = record.by_host();
+    let named = record.generators().map(HostAccount::called);
+    let hosts = hosts.iter().filter(|_| hosts.len() > 1).zip(named);
+    let short = hosts.filter_map(|(own, name)| {
+        let kept = kept(own)? * lasted(own, record);
+        let least = LEAST.min(1.0 - own.chance_of_pace());
+        (kept < least).then(|| format!("{name} kept {} of its share", percent(kept)))
+    });
+    let short: Vec<String> = short.collect();
+    if short.is_empty() {
+        return Vec::new();
+    }
+    vec![RULE.finding(
+        Severity::Warning,
+        short.join("; "),
+        "see what was busy on these hosts, ask for less, or allow a greater --queue-depth; what is slower on its own is no client like the others",
+    )]
+}
+
+/// How much of the time of all a host was there for its share, where something ended it early: what
+/// had done all that it was to do owes no more.
+fn lasted(own: &Record, whole: &Record) -> f64 {
+    match own.outcome.status == Status::Ok || whole.elapsed_ns <= own.elapsed_ns {
+        true => 1.0,
+        false => ratio(own.elapsed_ns, whole.elapsed_ns),
+    }
+}
+
+/// The part of its share of the rate that a host kept; `None` of one that measured nothing.
+fn kept(own: &Record) -> Option<f64> {
+    let pace = own.pace.as_ref().filter(|_| own.elapsed_ns > 0)?;
+    let PaceAccount {
+        asked_per_second,
+        asked_bytes_per_second,
+        achieved_per_second,
+        unsent,
+    } = *pace;
+    let begun = achieved_per_second * u64_to_f64(own.elapsed_ns) / 1e9;
+    let bytes = own.bytes_per_second();
+    let shares = [
+        Some(begun / (begun + u64_to_f64(unsent))),
+        asked_per_second.map(|asked| achieved_per_second / asked),
+        asked_bytes_per_second
+            .zip(bytes)
+            .map(|(asked, done)| done / asked),
+    ];
+    let known = shares
+        .into_iter()
+        .flatten()
+        .filter(|share| share.is_finite());
+    known.reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{group_of, only, set, sound};
+    use super::*;
+
+    /// Ranks that were each to begin 10,000 operations a second for 10 s.
+    fn paced(achieved: [f64; 3], unsent: [u64; 3]) -> Record {
+        group_of(3, |rank, part| {
+            let rank = rank as usize;
+            part.pace = Some(PaceAccount {
+                asked_per_second: Some(10_000.0),
+                achieved_per_second: achieved[rank],
+                unsent: unsent[rank],
+                ..PaceAccount::default()
+            });
+        })
+    }
+
+    #[test]
+    fn a_host_that_kept_less_than_its_share_is_named_with_it() {
+        let kept = [10_000.0, 3_488.0, 9_600.0];
+        let found = check(&paced(kept, [0, 65_120, 4_000]));
+        assert_eq!(only(&found), "node1 (rank 1) kept 34.9% of its share");
+        assert_eq!(found[0].severity, Severity::Warning);
+        // Nobody counted what was due, as where a rate of bytes is kept.
+        let several = check(&paced([9_000.0, 10_000.0, 9_400.0], [0; 3]));
+        assert_eq!(
+            only(&several),
+            "node0 (rank 0) kept 90% of its share; node2 (rank 2) kept 94% of its share"
+        );
+    }
+
+    #[test]
+    fn a_host_that_failed_early_kept_its_share_as_long_as_it_was_there() {
+        let of = |status| {
+            check(&group_of(2, |rank, part| {
+                part.pace = Some(PaceAccount {
+                    asked_per_second: Some(10_000.0),
+                    achieved_per_second: 10_000.0,
+                    ..PaceAccount::default()
+                });
+                if rank == 1 {
+                    part.elapsed_ns /= 2;
+                    part.outcome.status = status;
+                }
+            }))
+        };
+        let found = of(Status::Failed);
+        assert_eq!(only(&found), "node1 (rank 1) kept 50% of its share");
+        assert_eq!(of(Status::Ok), [], "it had done all that it was to do");
+    }
+
+    #[test]
+    fn a_closed_loop_one_host_and_a_kept_share_are_silent() {
+        assert_eq!(check(&paced([9_990.0; 3], [100; 3])), []);
+        assert_eq!(check(&group_of(3, |_, _| ())), []);
+        let mut alone = sound();
+        alone.pace = paced([5_000.0; 3], [50_000; 3]).pace;
+        assert_eq!(check(&alone), []);
+    }
+
+    #[test]
+    fn what_chance_explains_is_no_shortfall() {
+        let few = |arrival: &str| {
+            check(&group_of(2, |rank, part| {
+                set(part, "arrival", arrival);
+                part.operations = record::Measurements::default();
+                part.operations
+                    .insert("read", super::super::example::blocks(90, 1_000_000));
+                part.pace = Some(PaceAccount {
+                    asked_per_second: Some(10.0),
+                    achieved_per_second: if rank == 0 { 9.0 } else { 10.0 },
+                    ..PaceAccount::default()
+                });
+            }))
+        };
+        assert_eq!(few("constant").len(), 1);
+        assert_eq!(few("poisson"), []);
+    }
+}

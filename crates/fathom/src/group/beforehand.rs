@@ -1,0 +1,160 @@
+//! What makes the numbers of a group doubtful and can be changed before anything is measured.
+
+use super::work::GroupWork;
+use host::Machine;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+
+/// What a rank says of the place where it runs.
+pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
+    let allowed = machine.allowed_cpus().map(|cpus| cpus.ids().len());
+    let there = machine.online_cpus().map(|cpus| cpus.ids().len());
+    let phases = GroupWork::phases_of(works);
+    let workers = phases.map(|phase| phase.workload.threads).max();
+    json!({
+        "target": identity(works),
+        "boot": machine.boot_id(),
+        "allowed_cpus": allowed,
+        "cpus": there,
+        "workers": workers,
+    })
+}
+
+/// What tells the targets of two ranks of one machine apart: the files and devices that are there, or
+/// what is there and lies nearest above them.
+fn identity(works: &[GroupWork]) -> String {
+    let phases = GroupWork::phases_of(works);
+    let targets = phases.flat_map(|phase| &phase.workload.targets);
+    let known = targets.map(|target| {
+        let whole = std::path::absolute(target).unwrap_or_else(|_| target.clone());
+        let mut above = whole.ancestors();
+        above.find_map(|path| {
+            let facts = std::fs::metadata(path).ok()?;
+            let below = whole.strip_prefix(path).ok()?.display().to_string();
+            let numbers = (facts.dev(), facts.ino(), facts.rdev());
+            Some(format!("{numbers:?} {below}"))
+        })
+    });
+    known.flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Of each rank its number among those of its machine that have its target, and how many these are.
+pub(super) fn at_targets(places: &[Value]) -> Vec<(u32, u32)> {
+    let key = |place: &Value| (place.get("boot").cloned(), place.get("target").cloned());
+    let mut users: BTreeMap<String, u32> = BTreeMap::new();
+    let keys: Vec<String> = places
+        .iter()
+        .map(|place| format!("{:?}", key(place)))
+        .collect();
+    let numbers: Vec<u32> = keys
+        .iter()
+        .map(|key| {
+            let users = users.entry(key.clone()).or_default();
+            std::mem::replace(users, *users + 1)
+        })
+        .collect();
+    let all = keys.iter().map(|key| users.get(key).copied().unwrap_or(1));
+    numbers.into_iter().zip(all).collect()
+}
+
+/// The same of one rank, in what the root has said to all.
+pub(super) fn own_place(answer: &Value, rank: u32) -> (u32, u32) {
+    let all = answer.get("at_target").cloned().unwrap_or_default();
+    let all: Vec<(u32, u32)> = serde_json::from_value(all).unwrap_or_default();
+    all.get(rank as usize).copied().unwrap_or((0, 1))
+}
+
+/// What people are told beforehand of the places of all ranks.
+pub(super) fn notes(places: &[Value], called: impl Fn(u32) -> String) -> Vec<String> {
+    let ranked = || places.iter().zip(0_u32..);
+    let number = |place: &Value, key: &str| place.get(key).and_then(Value::as_u64);
+    let bound = ranked().filter_map(|(place, rank)| {
+        let [allowed, there, workers] =
+            ["allowed_cpus", "cpus", "workers"].map(|key| number(place, key));
+        let (allowed, there, workers) = (allowed?, there?, workers?);
+        (allowed < workers && allowed < there).then(|| {
+            format!(
+                "{} has {allowed} of {there} CPUs for {workers} workers",
+                called(rank)
+            )
+        })
+    });
+    let bound: Vec<String> = bound.collect();
+    let mut machines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (place, rank) in ranked() {
+        if let Some(boot) = place.get("boot").and_then(Value::as_str) {
+            machines.entry(boot).or_default().push(called(rank));
+        }
+    }
+    let shared = machines.into_values().filter(|ranks| ranks.len() > 1);
+    let shared: Vec<String> = shared.map(|ranks| few(&ranks)).collect();
+    let bound = (!bound.is_empty()).then(|| {
+        format!(
+            "the launcher left fewer CPUs than there are workers: {}; tell it not to bind: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none with --cpus-per-task (Slurm)",
+            few(&bound)
+        )
+    });
+    let shared = (!shared.is_empty()).then(|| {
+        format!(
+            "ranks share a machine, its CPUs and its page cache: {}",
+            shared.join("; ")
+        )
+    });
+    bound.into_iter().chain(shared).collect()
+}
+
+/// The first of them, and how many more there are.
+fn few(names: &[String]) -> String {
+    const MOST: usize = 4;
+    match names.len() {
+        all if all <= MOST => names.join(", "),
+        all => format!("{} and {} more", names[..MOST].join(", "), all - MOST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(boot: &str, allowed: u64) -> Value {
+        json!({ "boot": boot, "allowed_cpus": allowed, "cpus": 8, "workers": 4 })
+    }
+
+    fn told(places: &[Value]) -> Vec<String> {
+        notes(places, |rank| format!("n{rank}"))
+    }
+
+    #[test]
+    fn ranks_that_are_bound_or_on_one_machine_are_named_before_the_start() {
+        assert_eq!(told(&[place("a", 8), place("b", 4)]), [""; 0]);
+        let notes = told(&[place("a", 8), place("b", 1)]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(
+            notes[0].contains("n1 has 1 of 8 CPUs for 4 workers"),
+            "{notes:?}"
+        );
+        let all: Vec<Value> = (0..9).map(|_| place("a", 8)).collect();
+        let notes = told(&all);
+        assert!(
+            notes[0].ends_with(": n0, n1, n2, n3 and 5 more"),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn ranks_of_one_machine_that_have_one_target_share_it() {
+        let of = |boot: &str, target: &str| json!({ "boot": boot, "target": target });
+        let places = [of("a", "f"), of("b", "f"), of("a", "f"), of("a", "g")];
+        let found = at_targets(&places);
+        assert_eq!(found, [(0, 2), (0, 1), (1, 2), (0, 1)]);
+        let answer = json!({ "at_target": found });
+        assert_eq!(own_place(&answer, 2), (1, 2));
+        assert_eq!(own_place(&json!({}), 2), (0, 1));
+    }
+
+    #[test]
+    fn of_what_a_rank_does_not_say_nothing_is_told() {
+        assert_eq!(told(&[json!({}), json!({ "workers": 9 })]), [""; 0]);
+    }
+}
