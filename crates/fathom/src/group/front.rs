@@ -240,13 +240,15 @@ fn variables_without_secrets(matches: &ArgMatches) -> Result<Vec<String>, String
     let mut variables = Vec::new();
     let is_secret_header = |text: &str| RequestHeader::parse(text).is_ok_and(|of| of.is_secret());
     let is_secret_target = |text: &str| recorded_url(text) != text;
-    let kinds: [(&str, &dyn Fn(&str) -> bool); 2] =
-        [("header", &is_secret_header), ("target", &is_secret_target)];
-    for (option, is_secret) in kinds {
+    for option in ["header", "target"] {
         for text in texts(option) {
+            let is_secret = match option {
+                "header" => is_secret_header(&text),
+                _ => is_secret_target(&text),
+            };
             match variable_of(&text) {
                 Some(name) => variables.push(name.to_owned()),
-                None if is_secret(&text) => {
+                None if is_secret => {
                     return Err(format!(
                         "--{option} looks as if it let somebody in, and with --hosts it would stand in the arguments of the launcher and of every rank, where everybody on their hosts can read it; put it into a variable of the environment, and give --{option} @VARIABLE"
                     ));

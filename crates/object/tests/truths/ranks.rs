@@ -39,12 +39,13 @@ impl Peers for OfTwo {
     }
 
     fn start(&self) -> Result<u64, PeerFault> {
+        let clock = MachineClock::monotonic();
         if self.is_late {
             // The other has begun by then.
-            std::thread::sleep(Duration::from_millis(300));
+            clock.sleep_until(clock.now() + 300 * MS);
             return Ok(1);
         }
-        Ok(MachineClock::monotonic().now() + 50 * MS)
+        Ok(clock.now() + 50 * MS)
     }
 
     fn is_halted(&self) -> bool {
