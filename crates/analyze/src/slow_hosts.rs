@@ -6,6 +6,9 @@ use record::Record;
 /// Below this share of what the median host did, a host is slow.
 pub const SLOW_HOST: f64 = 0.8;
 
+/// Of fewer operations the rate is chance.
+const FEWEST: u64 = 100;
+
 /// A host that did much less than its like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlowHost {
@@ -25,7 +28,7 @@ impl SlowHost {
 }
 
 /// Hosts whose rate is below 80 % of the median of all: none where there is one host, none where a
-/// schedule says what each does, and none that never began.
+/// schedule says what each does, none where nobody did more than some operations, and none that never began.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.host_parts();
@@ -38,7 +41,8 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let rates: Vec<_> = begun
         .map(|(at, own)| (at, own.host, rate(own.part)))
         .collect();
-    if rates.is_empty() {
+    let most = hosts.iter().map(|own| own.part.operations.count()).max();
+    if rates.is_empty() || most.unwrap_or(0) < FEWEST {
         return Vec::new();
     }
     let all: Vec<f64> = rates.iter().map(|(_, _, rate)| *rate).collect();

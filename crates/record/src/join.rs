@@ -92,8 +92,22 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
     }
 }
 
-/// Where each rank says that nothing fell to it, nothing was measured.
+/// What a run that verifies says that has checked nothing.
+pub const NOTHING_CHECKED: &str = "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), or write every block for a later run to check (--duration 0s), or say --verify-when later";
+
+/// Where each rank says that nothing fell to it, or that it has checked nothing, that is so of the whole,
+/// and where only some say it, it is not.
 fn measured(mut record: Record) -> Record {
+    let is_unchecked = record.notices.iter().any(|of| of == NOTHING_CHECKED);
+    record.notices.retain(|of| of != NOTHING_CHECKED);
+    let checked = record.verification.as_ref().map_or(0, |of| of.operations);
+    if is_unchecked && checked == 0 && record.outcome == Outcome::default() {
+        record.outcome = Outcome {
+            status: Status::Incomplete,
+            exit_code: 5,
+            message: Some(NOTHING_CHECKED.into()),
+        };
+    }
     let nothing = record.operations.count() == 0 && record.operations.errors() == 0;
     if nothing && record.outcome == Outcome::default() {
         record.outcome = Outcome {
@@ -572,9 +586,52 @@ mod tests {
         let record = joined.record.unwrap();
         assert_eq!(record.outcome, Outcome::default());
         assert_eq!(record.group.unwrap().lost, []);
+        let unchecked = |rank| Record {
+            verification: Some(crate::Verification::default()),
+            notices: vec![NOTHING_CHECKED.into()],
+            ..part(rank, 2)
+        };
+        let mut other = part(1, 2);
+        other.verification = Some(crate::Verification {
+            operations: 3,
+            ..crate::Verification::default()
+        });
+        let joined = join(given(vec![unchecked(0), other])).record.unwrap();
+        assert_eq!((joined.outcome, joined.notices), <_>::default());
+        let joined = join(given(vec![unchecked(0), unchecked(1)]))
+            .record
+            .unwrap();
+        assert_eq!(joined.outcome.message.as_deref(), Some(NOTHING_CHECKED));
         let joined = join(given(vec![idle(0), idle(1)]));
         let outcome = joined.record.unwrap().outcome;
         assert_eq!((outcome.status, outcome.exit_code), (Status::Incomplete, 5));
+    }
+
+    #[test]
+    fn a_load_s_rank_that_never_began_keeps_the_others_in_the_record() {
+        let load = |rank| Record {
+            load: Some(crate::LoadAccount {
+                scenario: "mixed".into(),
+                ..crate::LoadAccount::default()
+            }),
+            ..part(rank, 2)
+        };
+        let late = Record {
+            operations: crate::Measurements::default(),
+            elapsed_ns: 0,
+            outcome: Outcome {
+                status: Status::Incomplete,
+                exit_code: 5,
+                message: Some("it was late".into()),
+            },
+            ..part(1, 2)
+        };
+        for parts in [vec![load(0), late.clone()], vec![late, load(0)]] {
+            let record = join(given(parts)).record.unwrap();
+            assert_eq!(record.operations.count(), 100);
+            assert_eq!(record.outcome.exit_code, 5);
+            assert_eq!(record.group.unwrap().lost.len(), 1);
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use host::{
     Calibration, DeviceAccount, HostAccount, HostPart, HostRole, LinkAccount, MachineAccount,
     ProcessAccount,
 };
-pub use join::{ChosenTrial, Joined, PartFault, join};
+pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,

@@ -330,13 +330,18 @@ fn check(records: &[&Record]) -> Result<(), NotOneWorkload> {
             return Err(NotOneWorkload::SameRank(rank));
         }
     }
-    let scenario = |record: &Record| record.load.as_ref().map(|load| load.scenario.clone());
+    // One that never began says nothing of it.
+    let begun = records.iter().filter(|record| record.has_begun());
+    let scenarios = begun.map(|record| record.load.as_ref().map(|load| &load.scenario));
+    let scenarios: BTreeSet<Option<&String>> = scenarios.collect();
+    if scenarios.len() > 1 {
+        return Err(NotOneWorkload::Differ("scenario"));
+    }
     for (one, other) in records.iter().zip(records.iter().skip(1)) {
         let same = [
             ("kind", one.kind == other.kind),
             ("name", one.name == other.name),
             ("what was asked", one.asked == other.asked),
-            ("scenario", scenario(one) == scenario(other)),
             ("place in an experiment", one.trial == other.trial),
             ("repetition", one.repeat == other.repeat),
         ];

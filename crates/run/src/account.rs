@@ -57,19 +57,14 @@ impl Ended<'_> {
         let workers = (0..self.resolved.effective.threads)
             .map(|index| self.worker(index))
             .collect();
-        let is_one_of_many = self.phase.workload.rank.has_others();
-        let nothing = is_one_of_many && operations.count() == 0;
-        let nothing = nothing.then(|| {
-            let called = record.generator().called();
-            format!("{called}: no operation of the measured time fell to it")
-        });
+        let of_others = self.left_to_others(operations, &record);
         let notices = self.resolved.notices.iter().chain(&self.prepared.notices);
         let unsent = self.tallies().map(|tally| tally.unsent).sum();
         Record {
             asked: shown(&self.phase.workload),
             effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
-            notices: notices.cloned().chain(nothing).collect(),
+            notices: notices.cloned().chain(of_others).collect(),
             targets: targets(self.resolved, self.prepared),
             elapsed_ns,
             pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),

@@ -61,16 +61,16 @@ impl Record {
     /// How its ranks share the targets, as their options and the group say.
     pub(super) fn targets_are(&self) -> Sharing {
         let group = self.group.as_ref();
-        if group.is_some_and(|group| group.target_is == Some(TargetReach::Local)) {
+        let is_local = group.is_some_and(|group| group.target_is == Some(TargetReach::Local));
+        if is_local {
             // Ranks of one machine may have one target.
             let hosts = self.generators().filter(|host| host.rank.is_some());
             let boots = hosts.filter_map(|host| host.environment.system.boot_id.as_ref());
             let boots: Vec<&String> = boots.collect();
             let machines: BTreeSet<&&String> = boots.iter().collect();
-            return match machines.len() == boots.len() {
-                true => Sharing::EachItsOwn,
-                false => Sharing::Unknown,
-            };
+            if machines.len() == boots.len() {
+                return Sharing::EachItsOwn;
+            }
         }
         // Who measured nothing says nothing of options.
         let begun = self.parts().filter(|part| part.has_begun());
@@ -78,6 +78,7 @@ impl Record {
         let first = all.first().copied().filter(|_| group.is_some());
         first
             .filter(|first| all.iter().all(|other| other == first))
+            .filter(|first| !is_local || *first == Sharing::OwnFiles)
             .unwrap_or(Sharing::Unknown)
     }
 

@@ -2,7 +2,9 @@
 
 use super::Ended;
 use crate::tally::{Failure, FailureCount};
-use record::{ErrorClass, ErrorCount, Measurements, Outcome, Status, Verification};
+use record::{
+    ErrorClass, ErrorCount, Measurements, NOTHING_CHECKED, Outcome, Record, Status, Verification,
+};
 use std::collections::BTreeMap;
 use workload::VerifyWhen;
 
@@ -138,18 +140,31 @@ impl Ended<'_> {
         if self.ended_by_peers {
             return None;
         }
+        // Of many ranks each does its part, and that may be nothing.
+        let is_one_of_many = self.phase.workload.rank.has_others();
         if operations.count() == 0 {
-            // Of many ranks each does its part, and that may be nothing.
-            let is_one_of_many = self.phase.workload.rank.has_others();
             return (!is_one_of_many).then_some("no operation was measured; run longer");
         }
         let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
         let unchecked =
             verification.is_some_and(|verification| verification.operations == 0) && !for_later;
-        unchecked.then_some(
-            "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), \
-             or write every block for a later run to check (--duration 0s), or say --verify-when later",
-        )
+        (unchecked && !is_one_of_many).then_some(NOTHING_CHECKED)
+    }
+
+    /// What of a part of the work is no fault of the whole, if others have done it.
+    pub(super) fn left_to_others(&self, operations: &Measurements, record: &Record) -> Vec<String> {
+        if !self.phase.workload.rank.has_others() {
+            return Vec::new();
+        }
+        let idle = (operations.count() == 0).then(|| {
+            let called = record.generator().called();
+            format!("{called}: no operation of the measured time fell to it")
+        });
+        let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
+        let verification = self.verification();
+        let is_unchecked = verification.is_some_and(|of| of.operations == 0) && !for_later;
+        let unchecked = is_unchecked.then(|| NOTHING_CHECKED.to_owned());
+        idle.into_iter().chain(unchecked).collect()
     }
 }
 
