@@ -57,7 +57,7 @@ impl Ended<'_> {
         let workers = (0..self.resolved.effective.threads)
             .map(|index| self.worker(index))
             .collect();
-        let of_others = self.left_to_others(operations, &record);
+        let of_others = self.left_to_others(operations, verification.as_ref(), &record);
         let notices = self.resolved.notices.iter().chain(&self.prepared.notices);
         let unsent = self.tallies().map(|tally| tally.unsent).sum();
         Record {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use workload::{EngineTarget, FileSharing};
+use workload::EngineTarget;
 
 /// What is put into the root's target for the others to look for; dropped, it is gone.
 #[derive(Debug, Default)]
@@ -171,11 +171,7 @@ impl Hello<'_> {
         phases.any(|phase| {
             let workload = &phase.workload;
             let writes = workload.read_percent().is_ok_and(|percent| percent < 100.0);
-            let is_dealt_out = match workload.files.sharing {
-                FileSharing::Partitioned | FileSharing::Interleaved => true,
-                FileSharing::Shared | FileSharing::PerWorker => workload.stop.complete,
-            };
-            writes || is_dealt_out
+            writes || workload.deals_out_blocks()
         })
     }
 

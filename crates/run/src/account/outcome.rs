@@ -145,14 +145,22 @@ impl Ended<'_> {
         if operations.count() == 0 {
             return (!is_one_of_many).then_some("no operation was measured; run longer");
         }
+        (self.is_unchecked(verification) && !is_one_of_many).then_some(NOTHING_CHECKED)
+    }
+
+    /// Whether a check was asked for now and none was made.
+    fn is_unchecked(&self, verification: Option<&Verification>) -> bool {
         let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
-        let unchecked =
-            verification.is_some_and(|verification| verification.operations == 0) && !for_later;
-        (unchecked && !is_one_of_many).then_some(NOTHING_CHECKED)
+        verification.is_some_and(|verification| verification.operations == 0) && !for_later
     }
 
     /// What of a part of the work is no fault of the whole, if others have done it.
-    pub(super) fn left_to_others(&self, operations: &Measurements, record: &Record) -> Vec<String> {
+    pub(super) fn left_to_others(
+        &self,
+        operations: &Measurements,
+        verification: Option<&Verification>,
+        record: &Record,
+    ) -> Vec<String> {
         if !self.phase.workload.rank.has_others() {
             return Vec::new();
         }
@@ -160,10 +168,9 @@ impl Ended<'_> {
             let called = record.generator().called();
             format!("{called}: no operation of the measured time fell to it")
         });
-        let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
-        let verification = self.verification();
-        let is_unchecked = verification.is_some_and(|of| of.operations == 0) && !for_later;
-        let unchecked = is_unchecked.then(|| NOTHING_CHECKED.to_owned());
+        let unchecked = self
+            .is_unchecked(verification)
+            .then(|| NOTHING_CHECKED.to_owned());
         idle.into_iter().chain(unchecked).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::order::region;
 use crate::error::RunError;
 use crate::prepare::verify_pattern;
 use crate::verify::self_check;
-use workload::{FileSharing, Workload};
+use workload::Workload;
 
 /// Verification that could not fail proves nothing.
 pub(super) fn check_verifier(workload: &Workload) -> Result<(), RunError> {
@@ -32,12 +32,7 @@ fn check_shares(
     } else {
         u64::from(workload.seats_at_target().all())
     };
-    let is_dealt_out = workload.stop.complete
-        || matches!(
-            workload.files.sharing,
-            FileSharing::Partitioned | FileSharing::Interleaved
-        );
-    if !workload.files.meta.is_empty() || blocks >= workers || !is_dealt_out {
+    if !workload.files.meta.is_empty() || blocks >= workers || !workload.deals_out_blocks() {
         return Ok(());
     }
     Err(RunError::Unsuitable(format!(

@@ -44,6 +44,15 @@ impl Workload {
         self.verify.on && self.verify.when == VerifyWhen::Passes
     }
 
+    /// Whether the blocks of a target are dealt out to all workers that use it.
+    #[must_use]
+    pub fn deals_out_blocks(&self) -> bool {
+        match self.files.sharing {
+            FileSharing::Partitioned | FileSharing::Interleaved => true,
+            FileSharing::Shared | FileSharing::PerWorker => self.stop.complete,
+        }
+    }
+
     /// Whether no block is used by two workers: each has its own, for reads as for writes.
     #[must_use]
     pub fn parts_blocks(&self) -> bool {
