@@ -1,7 +1,7 @@
 //! Which of several hosts did much less than the others.
 
 use crate::Effective;
-use record::Record;
+use record::{Record, StonewallAccount};
 
 /// Below this share of what the median host did, a host is slow.
 pub const SLOW_HOST: f64 = 0.8;
@@ -27,19 +27,25 @@ impl SlowHost {
     }
 }
 
-/// Hosts whose rate is below 80 % of the median of all: none where there is one host, none where a
-/// schedule says what each does, none where nobody did more than some operations, and none that never began.
+/// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all: none where there is one host, none where a
+/// schedule says what each does or directories of any size are what an operation is, none where nobody did
+/// more than some operations, and none that never began.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.host_parts();
-    if hosts.len() < 2 || Effective::of(record).is_limited() {
+    if hosts.len() < 2 || record.walk.is_some() || Effective::of(record).is_limited() {
         return Vec::new();
     }
-    let rate = |own: &Record| own.operations_per_second().unwrap_or_default();
+    let rate = |own: &Record| {
+        // What comes after the stonewall is work that others left.
+        let until = own.stonewall.as_ref();
+        let until = until.and_then(StonewallAccount::per_second);
+        until.or_else(|| own.operations_per_second())
+    };
     let begun = hosts.iter().enumerate();
     let begun = begun.filter(|(_, own)| own.part.has_begun());
     let rates: Vec<_> = begun
-        .map(|(at, own)| (at, own.host, rate(own.part)))
+        .map(|(at, own)| (at, own.host, rate(own.part).unwrap_or_default()))
         .collect();
     let most = hosts.iter().map(|own| own.part.operations.count()).max();
     if rates.is_empty() || most.unwrap_or(0) < FEWEST {
@@ -113,6 +119,32 @@ mod tests {
     }
 
     #[test]
+    fn of_work_with_a_stonewall_the_rates_until_then_are_compared() {
+        // In the wear-out all do as much as the fastest, host 2 with the time that it takes.
+        let worn_out = |part: &mut Record| {
+            part.elapsed_ns *= 3;
+            part.stonewall = Some(StonewallAccount {
+                at_ns: 500_000_000,
+                operations: 490,
+                ..StonewallAccount::default()
+            });
+        };
+        assert_eq!(slow_hosts(&changed(&[1000, 1000, 1000], 2, worn_out)), []);
+        let slow = |part: &mut Record| {
+            part.stonewall = Some(StonewallAccount {
+                at_ns: 500_000_000,
+                operations: 250,
+                ..StonewallAccount::default()
+            });
+        };
+        let slow = slow_hosts(&changed(&[1000, 1000, 1000], 2, slow));
+        assert_eq!((slow.len(), slow[0].share), (1, 0.5));
+        // Who had done all before it has the rate of the time that it took.
+        let early = |part: &mut Record| part.stonewall = Some(StonewallAccount::default());
+        assert_eq!(slow_hosts(&changed(&[1000, 1000, 1000], 2, early)), []);
+    }
+
+    #[test]
     fn hosts_that_are_alike_or_alone_or_do_as_a_schedule_says_are_not_slow() {
         assert!(slow_hosts(&group(&[1000, 900, 801])).is_empty());
         assert!(slow_hosts(&group(&[1000])).is_empty());
@@ -122,5 +154,8 @@ mod tests {
         let mut paced = group(&[1000, 500]);
         paced.effective.insert("rate-iops".into(), "1500".into());
         assert!(slow_hosts(&paced).is_empty());
+        let mut walked = group(&[1000, 500]);
+        walked.walk = Some(record::WalkAccount::default());
+        assert!(slow_hosts(&walked).is_empty());
     }
 }

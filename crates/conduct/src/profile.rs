@@ -28,7 +28,7 @@ use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 use host::{Context, Watch};
 pub use io500::{
-    Io500Asked, Io500Course, Io500Group, Io500Sizes, Io500Step, WorkDir, check_room, io500_phases,
+    Io500Asked, Io500Course, Io500Group, Io500Sizes, WorkDir, check_room, io500_phases,
     io500_sizes, io500_text, remove_stale_dirs,
 };
 use lab::{Ended, KeepError, Kept, LabError, WhyEnded};

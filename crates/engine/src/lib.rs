@@ -34,7 +34,7 @@ pub use setup::{EngineSetup, OpenEngine};
 pub use sim::{SimEngine, SimModel};
 pub use synchronous::SyncEngine;
 pub use uring::{Polling, RingOptions, UringEngine};
-pub use walk::{Sought, Walk, WalkStage};
+pub use walk::{COUNTED_ELSEWHERE, Sought, Walk, WalkSeat, WalkStage, Walked};
 
 /// Index of a buffer and of the operation that occupies it.
 pub type Slot = u32;

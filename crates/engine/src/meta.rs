@@ -105,20 +105,19 @@ impl MetaEngine {
 }
 
 impl NameCalls {
-    /// The bytes that a read found, 0 for every other operation.
-    fn perform(&mut self, request: &Request) -> io::Result<usize> {
+    /// The bytes that a read found; of a walk what [`Walk::read_next`] says, and 0 for every other
+    /// operation.
+    fn perform(&mut self, request: &Request) -> io::Result<i64> {
         let unknown = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         if request.op == Op::Walk {
-            return self
-                .walk
-                .as_ref()
-                .ok_or_else(unknown)?
-                .read_next()
-                .map(|()| 0);
+            return self.walk.as_ref().ok_or_else(unknown)?.read_next();
         }
         let entry = &mut self.entries[request.file as usize];
         match request.op {
-            Op::Read => return read(entry, &mut self.found),
+            Op::Read => {
+                let bytes = read(entry, &mut self.found)?;
+                return Ok(i64::try_from(bytes).unwrap_or(i64::MAX));
+            }
             Op::Create => create(entry, self.file_bytes, &self.payload),
             Op::Stat => fs::symlink_metadata(entry.current()).map(drop),
             Op::Open => File::open(entry.current()).map(drop),
@@ -221,7 +220,7 @@ impl Blocking for NameCalls {
     #[inline]
     fn carry_out(&mut self, request: &Request) -> i64 {
         match self.perform(request) {
-            Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
+            Ok(result) => result,
             Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
         }
     }

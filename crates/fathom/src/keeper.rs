@@ -10,6 +10,7 @@ use clap::{Arg, ArgMatches};
 use host::{Context, SnapshotRule};
 use record::{Record, Store};
 use run::safety::OutputFile;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -78,7 +79,11 @@ struct Keeper {
 
 impl Keeper {
     /// Begins to write to the file of records, where there is one to be and it is a file.
-    fn begin(matches: &ArgMatches, targets: &[PathBuf]) -> Result<Option<Self>> {
+    fn begin(
+        matches: &ArgMatches,
+        targets: &[PathBuf],
+        asked: BTreeMap<String, String>,
+    ) -> Result<Option<Self>> {
         let Some(mut file) = SnapshotFile::of(matches, targets) else {
             return Ok(None);
         };
@@ -88,7 +93,11 @@ impl Keeper {
             .name("fathom-keeper".into())
             .spawn(move || keep(&mut file, &receive))?;
         Ok(Some(Self {
-            rule: SnapshotRule { every_ns, to },
+            rule: SnapshotRule {
+                every_ns,
+                to,
+                asked,
+            },
             thread,
         }))
     }
@@ -100,14 +109,15 @@ impl Keeper {
     }
 }
 
-/// Does `work`, which hands over what it has so far.
+/// Does `work`, which hands over what it has so far; of what was asked it may know only what it came to.
 pub(crate) fn kept<T>(
     matches: &ArgMatches,
     targets: &[PathBuf],
+    asked: BTreeMap<String, String>,
     context: &Context,
     work: impl FnOnce(&Context) -> T,
 ) -> Result<T> {
-    let Some(keeper) = Keeper::begin(matches, targets)? else {
+    let Some(keeper) = Keeper::begin(matches, targets, asked)? else {
         return Ok(work(context));
     };
     let telling = Context {

@@ -9,6 +9,7 @@ mod plan;
 use crate::context;
 use crate::exit::unstarted;
 use crate::group::{self, GroupWork};
+use crate::keeper;
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
 use crate::target;
@@ -22,7 +23,7 @@ use object::{LoadError, LoadPlan};
 
 /// The verb's arguments.
 pub(crate) fn command() -> Command {
-    options::command()
+    options::command().arg(keeper::argument())
 }
 
 /// Runs the verb and returns the exit code.
@@ -128,8 +129,12 @@ impl Load<'_> {
     fn once(&self, plan: LoadPlan) -> Result<i32> {
         self.watched(&plan);
         let (rows, mut live) = (self.rows(plan), self.live.clone());
-        let mut conductor = Conductor::new(&rows, &self.context, &mut live);
-        let mut record = match measure_once(&mut conductor, Turn::default()) {
+        let asked = options::shown_as_asked(self.matches);
+        let measured = keeper::kept(self.matches, &[], asked, &self.context, |context| {
+            let mut conductor = Conductor::new(&rows, context, &mut live);
+            measure_once(&mut conductor, Turn::default())
+        });
+        let mut record = match measured? {
             Ok(record) => record,
             Err(refused) => return self.refused(refused),
         };

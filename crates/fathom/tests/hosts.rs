@@ -181,19 +181,30 @@ fn what_lets_somebody_in_stands_in_no_line_of_a_launcher() {
     let dir = tempfile::tempdir().unwrap();
     let program = launcher(dir.path(), "mpirun (Open MPI) 4.1.4", "touch started");
     let shown = |words: &str| {
+        let verb = if words.contains("--guest") {
+            "post"
+        } else {
+            "get"
+        };
         let words = format!(
-            "load get --hosts a,b --dry-run --launcher {} {words}",
+            "load {verb} --hosts a,b --dry-run --launcher {} {words}",
             program.display()
         );
         fathom(
             dir.path(),
             &words,
-            &[("KEY", "Authorization: Bearer topsecret")],
+            &[("KEY", "Authorization: Bearer topsecret"), ("EMPTY", "")],
         )
     };
     for words in [
         "--target http://h:1/x --header Authorization:topsecret",
+        "--target http://h:1/x --header X-Custom:topsecret",
+        "--target http://h:1/x --header X-PSK:topsecret",
+        "--target http://h:1/x --header Referer:http://h/?token=topsecret",
+        "--target http://h:1/x --header User-Agent:password=topsecret",
         "--target http://h:1/x?token=topsecret",
+        "--target http://h:1/x?AWSAccessKeyId=topsecret&Expires=1",
+        "--target share+http://h:1 --guest topsecret",
     ] {
         let (code, said) = shown(words);
         assert_eq!(code, Some(2), "{said}");
@@ -202,18 +213,28 @@ fn what_lets_somebody_in_stands_in_no_line_of_a_launcher() {
             "{said}"
         );
     }
-    let (code, said) = shown("--target http://h:1/x --header @KEY --header X-Tenant:blue");
+    let (code, said) = shown("--target http://h:1/x?page=2 --header @KEY --header Accept:blue");
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains("-x KEY") && said.contains("X-Tenant:blue"),
+        said.contains("-x KEY") && said.contains("Accept:blue"),
         "{said}"
     );
     assert!(!said.contains("topsecret"), "{said}");
-    let (code, said) = shown("--target http://h:1/x --header @NONE");
-    assert!(
-        code == Some(2) && said.contains("no text in NONE"),
-        "{said}"
-    );
+    for (variable, wanted) in [
+        (
+            "@NONE",
+            "the variable NONE of the environment, which is to hold it, is not set",
+        ),
+        (
+            "@EMPTY",
+            "the variable EMPTY of the environment, which is to hold it, is empty",
+        ),
+        ("@", "example: --header @VARIABLE"),
+    ] {
+        let (code, said) = shown(&format!("--target http://h:1/x --header {variable}"));
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code == Some(2) && said.contains(wanted), "{said}");
+    }
     assert!(!dir.path().join("started").exists());
 }
 

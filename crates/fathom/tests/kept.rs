@@ -147,3 +147,39 @@ fn a_short_run_is_one_line() {
     assert!(status.unwrap().success());
     assert_eq!(lines(dir.path()), 1);
 }
+
+#[path = "../../object/tests/store/server.rs"]
+mod server;
+
+#[test]
+fn what_a_load_measured_until_it_was_killed_is_its_record_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::Server::start(|_| server::Act::Answer);
+    let target = server.s3("bench");
+    let mut load = fathom(
+        dir.path(),
+        &format!(
+            "load put --target {target} --users 2 --duration 10min --no-live --records r.jsonl --save-every 200ms"
+        ),
+    );
+    load.env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
+        .env("AWS_SECRET_ACCESS_KEY", "a-secret");
+    let mut child = load.spawn().unwrap();
+    while lines(dir.path()) < 3 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let found = records(dir.path());
+    assert_eq!(found.len(), 1, "each line took the place of the one before");
+    let record = &found[0];
+    let outcome = &record.outcome;
+    assert_eq!((outcome.status, outcome.exit_code), (Status::Incomplete, 5));
+    let message = outcome.message.as_deref().unwrap();
+    assert!(message.contains("may be left on the server"), "{message}");
+    let puts = record.operations.kind("put").unwrap();
+    assert!(puts.count > 0 && record.elapsed_ns >= 200_000_000);
+    assert_eq!(record.asked["users"], "2");
+    assert_eq!(record.load.as_ref().unwrap().scenario, "put");
+}

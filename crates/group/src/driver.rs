@@ -41,9 +41,13 @@ pub enum GroupEvent {
     Answered(Word),
     Begin {
         at: u64,
+        /// By how much the root's clock is ahead of this one.
+        ahead_ns: i64,
         bound_ns: u64,
         agreed: Option<AgreedStart>,
     },
+    /// At the root: something came of that rank, at this time of its own.
+    Spoke(u32, u64),
     Compared(Option<ClockDrift>),
     Halted,
     /// What had done most when the time was over, of all.
@@ -93,6 +97,9 @@ pub fn drive<C: Clock>(
             let Some(message) = Message::read(&bytes) else {
                 continue;
             };
+            if rank == 0 {
+                tell(GroupEvent::Spoke(from, now));
+            }
             if is_of_time(&message) {
                 close_until = now.saturating_add(CLOSE_FOR_NS);
             }
@@ -175,10 +182,12 @@ fn perform(
             Act::Answered(word) => tell(GroupEvent::Answered(word)),
             Act::Begin {
                 at,
+                ahead_ns,
                 bound_ns,
                 agreed,
             } => tell(GroupEvent::Begin {
                 at,
+                ahead_ns,
                 bound_ns,
                 agreed,
             }),
@@ -269,9 +278,14 @@ mod tests {
         ranks.collect()
     }
 
-    /// The next that is no snapshot.
+    /// The next that is more than a sign of life.
     fn next(told: &Receiver<GroupEvent>) -> GroupEvent {
-        told.recv().unwrap()
+        loop {
+            match told.recv().unwrap() {
+                GroupEvent::Spoke(..) => {}
+                event => return event,
+            }
+        }
     }
 
     #[test]
@@ -308,6 +322,7 @@ mod tests {
                 at,
                 bound_ns,
                 agreed,
+                ..
             } = next(told)
             else {
                 panic!("all begin");

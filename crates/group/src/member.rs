@@ -205,10 +205,7 @@ impl GroupMember {
             }
             Message::Lost { ranks } => self.are_lost(ranks, out),
             Message::Halt { start } if self.root.is_none() => {
-                if start == self.begun && !self.is_halted {
-                    self.is_halted = true;
-                    out.push(Act::Halted);
-                }
+                self.hear_halt(now, start, out);
             }
             Message::Reached { start, most } if self.root.is_none() => {
                 if start == self.begun {
@@ -278,8 +275,10 @@ impl GroupMember {
             0 => 0,
             _ => clock.grown(at).bound_ns(),
         };
+        let ahead_ns = i128::from(root_at) - i128::from(at);
         out.push(Act::Begin {
             at,
+            ahead_ns: i64::try_from(ahead_ns).unwrap_or(i64::MAX),
             bound_ns,
             agreed,
         });

@@ -42,9 +42,11 @@ pub enum Act {
     Heard(Vec<Option<Word>>),
     /// What came of the round.
     Answered(Word),
-    /// The work is to begin at this time of its own, which is known so well.
+    /// The work is to begin at this time of its own, where the root's clock is so far ahead, which is
+    /// known so well.
     Begin {
         at: u64,
+        ahead_ns: i64,
         bound_ns: u64,
         agreed: Option<AgreedStart>,
     },

@@ -2,6 +2,7 @@
 
 use crate::{Machine, Observed};
 use record::{Calibration, FathomVersion, GroupAccount, HostAccount, Record, SCHEMA, TargetReach};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -30,6 +31,8 @@ pub struct Context {
 pub struct SnapshotRule {
     pub every_ns: u64,
     pub to: Sender<Record>,
+    /// What was asked, where whoever measures knows only what it came to.
+    pub asked: BTreeMap<String, String>,
 }
 
 /// When and with whom a process begins.
@@ -41,6 +44,8 @@ pub struct CommonStart {
     /// Whose writes those of all ranks are where nothing says which they go on with; the same on all
     /// ranks, and another in every run.
     pub fresh_run: u64,
+    /// The number of its target, where hosts have targets of their own and it is known who shares one.
+    pub target_set: Option<u32>,
     pub by: StartBy,
 }
 
@@ -172,6 +177,7 @@ impl Context {
                 environment: self.machine.environment(target, self.fathom.clone()),
                 calibration: self.calibration.clone(),
                 rank: self.common_start.as_ref().map(|common| common.rank),
+                target_set: self.common_start.as_ref().and_then(|common| common.target_set),
                 clock_bound_ns: self
                     .common_start
                     .as_ref()

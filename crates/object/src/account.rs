@@ -24,6 +24,18 @@ pub(crate) struct LoadEnd {
     pub(crate) is_open: bool,
 }
 
+/// What is known of a load before it begins.
+pub(crate) fn begun(record: Record, plan: &LoadPlan, setup: &Setup) -> Record {
+    let counts = ThreadCounts::default();
+    Record {
+        notices: setup.notices.clone(),
+        effective: plan.effective(),
+        targets: targets(plan),
+        load: Some(load_account(plan, setup, &[], &counts, Vec::new())),
+        ..record
+    }
+}
+
 /// The record, which was begun as `record`.
 pub(crate) fn completed(
     record: Record,
@@ -56,7 +68,8 @@ pub(crate) fn completed(
         load.unsent_age = Some(age);
     }
     let unsent = units::lossless::to_u64(unsent.len());
-    let mut notices = setup.notices.clone();
+    let base = begun(record, plan, setup);
+    let mut notices = base.notices.clone();
     if counts.posted > 0 {
         notices.push(format!(
             "{} posted files stay on the server: their addresses are its own",
@@ -66,8 +79,6 @@ pub(crate) fn completed(
     Record {
         outcome: stopped(&reports, &panics, signal),
         notices,
-        effective: plan.effective(),
-        targets: targets(plan),
         elapsed_ns,
         stops: measured.stops,
         operations: measured.operations,
@@ -80,7 +91,7 @@ pub(crate) fn completed(
         errors,
         load: Some(load),
         workers: reports.into_iter().map(|done| done.account).collect(),
-        ..record
+        ..base
     }
 }
 

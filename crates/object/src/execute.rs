@@ -2,28 +2,29 @@
 
 mod course;
 mod ranks;
+mod snapshots;
 
 use crate::LoadError;
 use crate::account::{self, LoadEnd};
 use crate::bulk::{Bulk, tell_of_left};
 use crate::connection::Peer;
 use crate::ledger::live_counters;
-use crate::payload::{Object, Payload};
+use crate::payload::Object;
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
 use crate::settings::LoadSettings;
 use crate::target::Service;
-use crate::user::{SeedSet, signs_payload};
+use crate::user::SeedSet;
 use crate::verbs::Call;
 use crate::worker::{Live, Shared};
 use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, meet};
 use record::{LiveCounters, Measurements, Record};
+use snapshots::LoadSnapshots;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, UNIX_EPOCH};
-use sys::{Clock, MachineClock, Usage, clock::wall_time};
+use sys::{Clock, Usage};
 
 /// From the start of the threads to the common start: none of them begins late.
 const LEAD_NS: u64 = 10_000_000;
@@ -92,7 +93,7 @@ impl Setup {
                 .map(find)
                 .collect::<Result<Vec<Peer>, LoadError>>()?,
         );
-        let settings = Arc::new(load_settings(plan, context.clock));
+        let settings = Arc::new(LoadSettings::of(plan, context.clock));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
         let mut bulk = Bulk::new(&settings, &peers)
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
@@ -181,7 +182,8 @@ impl Setup {
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);
         let record = context.record("load", &plan.name(), None);
-        let ended = self.measure(plan, session.part(0))?;
+        let mut snapshots = LoadSnapshots::of(context, plan, self, &record);
+        let ended = self.measure(plan, session.part(0), snapshots.as_mut())?;
         let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;
         let left = Remains::of(&ended.reports, &self.settings.service);
@@ -193,6 +195,9 @@ impl Setup {
             record.begins_itself(late_ns);
         }
         account::judge(plan, &mut record);
+        if let Some(snapshots) = snapshots {
+            snapshots.measured(&record);
+        }
         self.clear(&left, &mut record);
         Ok(record)
     }
@@ -269,54 +274,13 @@ impl LeftBucket {
     }
 }
 
-fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
-    let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let separator = if plan.target.is_s3() { '/' } else { '-' };
-    // Processes of two hosts may have one number, and begin in one microsecond.
-    let rank = match plan.share.size {
-        1 => String::new(),
-        _ => format!("-{:x}", plan.share.rank),
-    };
-    let root = format!(
-        "fathom-{:x}-{:x}{rank}{separator}",
-        since_1970.as_micros(),
-        std::process::id()
-    );
-    LoadSettings {
-        service: plan.target.service.clone(),
-        credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
-        cookie: OnceLock::new(),
-        headers: {
-            let mut lines = Vec::new();
-            plan.headers
-                .iter()
-                .for_each(|header| header.write(&mut lines));
-            lines
-        },
-        guest: plan.guest.clone().unwrap_or_default(),
-        signs_payload: signs_payload(&plan.scenario),
-        closes: plan.new_connections,
-        version: plan.version,
-        timeout: Duration::from_nanos(plan.timeout_ns),
-        retries: plan.retries,
-        root,
-        separator,
-        prefixes: plan.scenario.prefixes,
-        field: plan.field(),
-        payload: Payload::new(plan.scenario.data, plan.seed),
-        clock,
-        epoch: since_1970
-            .as_secs()
-            .saturating_sub(clock.now() / 1_000_000_000),
-    }
-}
-
 impl Setup {
     /// Warm-up and measured time: threads, series, signals.
     fn measure(
         &self,
         plan: &LoadPlan,
         mut part: Participant<'_, '_>,
+        mut snapshots: Option<&mut LoadSnapshots>,
     ) -> Result<LoadEnd, LoadError> {
         let context = part.context();
         let clock = context.clock;
@@ -338,7 +302,15 @@ impl Setup {
             ..Counted::default()
         };
         let mut observation = part.observe(counted, shared.start, plan.warmup_ns);
-        let signal = wait(&shared, &running, context, &mut observation);
+        if let Some(snapshots) = &mut snapshots {
+            snapshots.begin(shared.measured_from);
+        }
+        let mut look = |now| {
+            if let Some(snapshots) = &mut snapshots {
+                snapshots.look(now, &live);
+            }
+        };
+        let signal = wait(&shared, &running, context, &mut observation, &mut look);
         let mut panics = Vec::new();
         let mut reports = Vec::new();
         for thread in running {

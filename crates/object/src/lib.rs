@@ -35,6 +35,7 @@ mod payload;
 mod plan;
 mod ramp;
 mod scenario;
+mod secret;
 mod seen;
 mod settings;
 mod share;
@@ -50,7 +51,7 @@ mod worker;
 pub use connection::HttpVersion;
 pub use error::LoadError;
 pub use execute::{Setup, execute};
-pub use header::{RequestHeader, recorded_url, variable_of};
+pub use header::RequestHeader;
 pub use options::{AskedKnee, AskedLoad, LOAD_OPTIONS, LoadKeys, LoadOption, LoadSwitch};
 pub use payload::ObjectData;
 pub use plan::{LoadPlan, ShareSecret, WholeLoad};
@@ -59,6 +60,7 @@ pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,
     Scenario, Seed, Sleep, UserStep, parse_stages,
 };
+pub use secret::{recorded_url, variable_of};
 pub use share::LoadShare;
 pub use sign::Credentials;
 pub use target::LoadTarget;

@@ -3,13 +3,14 @@
 //! records say by it what took effect.
 
 use crate::connection::HttpVersion;
-use crate::header::{RequestHeader, given, recorded_header, recorded_url};
+use crate::header::{RequestHeader, recorded_header};
 use crate::payload::ObjectData;
 use crate::plan::ShareSecret;
 use crate::ramp::{Ramp, Spacing};
 use crate::scenario::{
     Adjustments, Arrivals, KeyChoice, ObjectSizes, PayloadMode, Scenario, parse_stages,
 };
+use crate::secret::{NOT_KEPT, given, recorded_url, recorded_variable};
 use crate::share::LoadShare;
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
@@ -79,8 +80,9 @@ pub struct LoadOption {
     /// what may be repeated, with a list.
     pub(crate) scenario_key: Option<&'static str>,
     reads: Reads,
-    /// What a record keeps of a text that was given.
-    keep: fn(&str) -> String,
+    /// What a record keeps of a text that was given, where that may be a secret or name the variable that
+    /// holds one.
+    keep: Option<fn(&str) -> String>,
     /// What took effect.
     show: fn(&LoadPlan) -> Option<String>,
 }
@@ -131,7 +133,20 @@ impl LoadOption {
     /// What a record keeps of a text that was given for it.
     #[must_use]
     pub fn recorded(&self, text: &str) -> String {
-        (self.keep)(text)
+        self.keep.map_or_else(|| text.to_owned(), |keep| keep(text))
+    }
+
+    /// Whether its text may be a secret, and may name a variable of the environment that holds it.
+    #[must_use]
+    pub fn may_be_secret(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    /// Whether a text that was given for it may let somebody in, so that it has no place where others read
+    /// it.
+    #[must_use]
+    pub fn hides(&self, text: &str) -> bool {
+        self.recorded(text).contains(NOT_KEPT)
     }
 
     /// Its value in a load; `None` where it has none.
@@ -147,7 +162,10 @@ impl LoadOption {
     }
 
     const fn kept_as(self, keep: fn(&str) -> String) -> Self {
-        Self { keep, ..self }
+        Self {
+            keep: Some(keep),
+            ..self
+        }
     }
 
     const fn in_scenarios(self, key: &'static str) -> Self {
@@ -179,7 +197,7 @@ const fn value(
         is_repeated: false,
         scenario_key: None,
         reads: Reads::Value(value, read),
-        keep: str::to_owned,
+        keep: None,
         show,
     }
 }
@@ -199,7 +217,7 @@ const fn switch(
 /// In the order of help.
 pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, http://HOST:PORT/path?query, or a file share, share+http://HOST:PORT; @VARIABLE takes it from the environment", |asked, _, text| set(&mut asked.target, given("target", text).and_then(|held| LoadTarget::parse(&held))), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
-    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep no value that looks like a secret; @VARIABLE takes it from the environment; may be repeated", |asked, _, text| RequestHeader::given(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
+    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep the values of a few that are harmless (Accept, Content-Type, User-Agent, …) and of no other; @VARIABLE takes it from the environment; may be repeated", |asked, _, text| RequestHeader::given(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
     value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated().in_scenarios("thresholds"),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
     value("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are", |asked, name, text| set(&mut asked.changes.scale, number(name, text)), |_| None),
@@ -213,7 +231,7 @@ pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("iterations", "N", "End after so many turns of users", |asked, name, text| set(&mut asked.iterations, number(name, text)), |plan| plan.iterations.map(|turns| turns.to_string())),
     value("object-size", "SIZES", "Of what is written, and of objects made before: 4KiB, 1KiB/50:1MiB/50, 4KiB-64KiB, lognormal(64KiB,1.5)", |asked, _, text| set(&mut asked.changes.sizes, ObjectSizes::parse(text)), |_| None),
     value("seeds", "N", "Objects made before the load", |asked, name, text| set(&mut asked.changes.seeds, number(name, text)), |plan| plan.scenario.seeds_text()),
-    value("guest", "LINK", "Of a file share: the guest link by which `post` puts files up", |asked, _, text| set(&mut asked.guest, Ok(text.to_owned())), |_| None),
+    value("guest", "LINK", "Of a file share: the guest link by which `post` puts files up; @VARIABLE takes it from the environment", |asked, _, text| set(&mut asked.guest, given("guest", text)), |_| None).kept_as(recorded_variable),
     value("keys", "LAW", "Which of them are read: uniform, zipf or zipf:THETA", |asked, _, text| set(&mut asked.changes.keys, KeyChoice::parse(text)), |plan| Some(plan.scenario.keys.text())).in_scenarios("keys"),
     value("range", "SIZE", "Read parts of objects: each get asks for SIZE bytes at a random multiple of SIZE, the whole of smaller objects", |asked, name, text| set(&mut asked.changes.range, bytes(name, text)), |plan| plan.scenario.range.map(|size| Bytes(size).to_string())).in_scenarios("range"),
     value("data", "KIND", "Content of objects: random (incompressible), text or zeros", |asked, name, text| set(&mut asked.changes.data, word(name, text, ObjectData::ALL, ObjectData::word)), |plan| Some(plan.scenario.data.word().to_owned())).in_scenarios("data"),
@@ -393,7 +411,7 @@ mod tests {
     /// A value of each option that is not the usual one.
     const SAMPLES: [(&str, &str); 34] = [
         ("target", "http://other:1/x"),
-        ("header", "X-Tenant: blue"),
+        ("header", "Accept: blue"),
         ("threshold", "errors<1%"),
         ("cacert", "ca.pem"),
         ("scale", "0.5"),

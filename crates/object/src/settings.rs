@@ -4,14 +4,16 @@ use crate::connection::{HttpVersion, Peer};
 use crate::http2::Line;
 use crate::ledger::Ledger;
 use crate::payload::{Object, Payload};
+use crate::plan::LoadPlan;
 use crate::sign::Credentials;
 use crate::target::Service;
+use crate::user::signs_payload;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use sys::MachineClock;
+use std::time::{Duration, UNIX_EPOCH};
+use sys::{Clock as _, MachineClock, clock::wall_time};
 
 /// Buffer that every response of a thread is read into.
 const READ_BYTES: usize = 256 << 10;
@@ -145,6 +147,49 @@ pub(crate) fn write_key(settings: &LoadSettings, object: Object, out: &mut Vec<u
 }
 
 impl LoadSettings {
+    /// Those of a load that begins now.
+    pub(crate) fn of(plan: &LoadPlan, clock: MachineClock) -> Self {
+        let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let separator = if plan.target.is_s3() { '/' } else { '-' };
+        // Processes of two hosts may have one number, and begin in one microsecond.
+        let rank = match plan.share.size {
+            1 => String::new(),
+            _ => format!("-{:x}", plan.share.rank),
+        };
+        let root = format!(
+            "fathom-{:x}-{:x}{rank}{separator}",
+            since_1970.as_micros(),
+            std::process::id()
+        );
+        Self {
+            service: plan.target.service.clone(),
+            credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
+            cookie: OnceLock::new(),
+            headers: {
+                let mut lines = Vec::new();
+                plan.headers
+                    .iter()
+                    .for_each(|header| header.write(&mut lines));
+                lines
+            },
+            guest: plan.guest.clone().unwrap_or_default(),
+            signs_payload: signs_payload(&plan.scenario),
+            closes: plan.new_connections,
+            version: plan.version,
+            timeout: Duration::from_nanos(plan.timeout_ns),
+            retries: plan.retries,
+            root,
+            separator,
+            prefixes: plan.scenario.prefixes,
+            field: plan.field(),
+            payload: Payload::new(plan.scenario.data, plan.seed),
+            clock,
+            epoch: since_1970
+                .as_secs()
+                .saturating_sub(clock.now() / 1_000_000_000),
+        }
+    }
+
     /// Path of the bucket.
     pub(crate) fn bucket_path(&self) -> String {
         match &self.service {

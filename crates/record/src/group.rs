@@ -31,6 +31,9 @@ pub struct LostRank {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     pub why: String,
+    /// How long after the common start rank 0 heard of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_heard_ns: Option<u64>,
 }
 
 /// The ranks that did one workload together, and how well they began together.
@@ -39,6 +42,10 @@ pub struct LostRank {
 pub struct GroupAccount {
     /// Ranks that there were to be.
     pub size: u32,
+    /// Machines that those of whom there is an account ran on: each boot is one, and where nobody says
+    /// the boot each name. `None` in a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u32>,
     /// What started and connected them: `none` where each was started by itself.
     pub launcher: String,
     /// The same for all ranks that were asked for the same work on the same targets.
@@ -47,7 +54,8 @@ pub struct GroupAccount {
     pub start_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_is: Option<TargetReach>,
-    /// From the first operation of the first rank to that of the last, each by its own clock.
+    /// From the first operation of the first rank to that of the last, each by its own clock; `None`
+    /// where fewer than two of them had anything to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skew_ns: Option<u64>,
     /// By how much the clock of a rank may have been off, at most.
@@ -179,11 +187,10 @@ impl Record {
             };
             self.generators().filter(has_begun)
         };
-        let late = || {
-            let ranks = began().filter(|host| host.rank.is_some());
-            ranks.map(|host| host.late_ns)
-        };
-        let skew_ns = late().max().zip(late().min());
+        let ranks = began().filter(|host| host.rank.is_some());
+        let late: Vec<u64> = ranks.map(|host| host.late_ns).collect();
+        let skew_ns = late.iter().max().zip(late.iter().min());
+        let skew_ns = skew_ns.filter(|_| late.len() > 1);
         let skew_ns = skew_ns.map(|(last, first)| last - first);
         let bounds = began().map(|host| host.clock_bound_ns);
         // A bound that one of them lacks, all lack.
@@ -191,7 +198,9 @@ impl Record {
         let clock_bound_ns = clock_bound_ns.and_then(|bounds| bounds.into_iter().max());
         let drifts = self.generators().filter_map(|host| host.clock_drift_ns);
         let clock_drift_ns = drifts.map(i64::unsigned_abs).max();
+        let hosts = u32::try_from(self.machines_used()).ok();
         if let Some(group) = &mut self.group {
+            group.hosts = hosts;
             (group.skew_ns, group.clock_bound_ns) = (skew_ns, clock_bound_ns);
             group.clock_drift_ns = clock_drift_ns;
         }
@@ -249,5 +258,51 @@ mod tests {
         // Rank 1 was there and measured nothing.
         record.group.as_mut().unwrap().lost = vec![lost(1), lost(2)];
         assert_eq!(record.lost_ranks(), 2 + 6);
+    }
+
+    /// A rank on a machine of this boot and name, that measured for so long.
+    fn part(rank: u32, boot: Option<&str>, name: &str, elapsed_ns: u64) -> Record {
+        let mut part = Record {
+            id: rank.to_string(),
+            elapsed_ns,
+            group: Some(GroupAccount::default()),
+            ..Record::default()
+        };
+        let host = part.generator_mut();
+        (host.rank, host.late_ns) = (Some(rank), 10 * u64::from(rank));
+        host.environment.system.boot_id = boot.map(str::to_owned);
+        host.environment.system.hostname = Some(name.into());
+        part
+    }
+
+    #[test]
+    fn machines_are_counted_by_their_boot_or_their_name() {
+        let hosts = |places: [(Option<&str>, &str); 4]| {
+            let parts = (0..).zip(places);
+            let parts = parts.map(|(rank, (boot, name))| part(rank, boot, name, 1));
+            let group = Record::merge_all(parts).unwrap().group;
+            group.unwrap().hosts
+        };
+        let (a, b) = (Some("a"), Some("b"));
+        assert_eq!(hosts([(a, "x"), (a, "y"), (b, "x"), (b, "x")]), Some(2));
+        let named = [(None, "x"), (None, "y"), (None, "x"), (None, "x")];
+        assert_eq!(hosts(named), Some(2));
+        assert_eq!(
+            hosts([(a, "x"), (a, "x"), (None, "y"), (None, "z")]),
+            Some(3)
+        );
+    }
+
+    #[test]
+    fn where_one_rank_alone_had_something_to_do_there_is_no_skew() {
+        let skew = |elapsed: [u64; 3]| {
+            let parts = (0..).zip(elapsed);
+            let parts = parts.map(|(rank, elapsed_ns)| part(rank, None, "x", elapsed_ns));
+            Record::merge_all(parts).unwrap().group.unwrap().skew_ns
+        };
+        assert_eq!(skew([5, 5, 5]), Some(20));
+        assert_eq!(skew([5, 0, 5]), Some(20));
+        assert_eq!(skew([0, 5, 0]), None);
+        assert_eq!(skew([0, 0, 0]), None);
     }
 }

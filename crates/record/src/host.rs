@@ -39,9 +39,18 @@ pub struct HostAccount {
     /// Its number in the group, where it was one of several that did one workload together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// Where ranks have targets of their own under the name that all have (`group.target_is` is
+    /// `local`): the number of its target, the same for those who use the same. `None` where nobody
+    /// knows who does, as of ranks that were not connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_set: Option<u32>,
     /// What connected it with the others, as that calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
+    /// By how much the clock of rank 0 was ahead of its own at the common start, as far as anybody can
+    /// tell: clocks that count from the boot of their machine, not that of the day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ns: Option<i64>,
     /// By how much its clock may differ from that of the common start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_bound_ns: Option<u64>,
@@ -111,7 +120,9 @@ impl HostAccount {
             pid: self.pid,
             late_ns: self.late_ns,
             rank: self.rank,
+            target_set: self.target_set,
             library: self.library.clone(),
+            clock_offset_ns: self.clock_offset_ns,
             clock_bound_ns: self.clock_bound_ns,
             clock_drift_ns: self.clock_drift_ns,
             clock_drift_bound_ns: self.clock_drift_bound_ns,

@@ -73,15 +73,20 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
         rank,
         host: None,
         why: "no part of it was given".into(),
+        last_heard_ns: None,
     });
     let mut lost: Vec<LostRank> = lost.into_values().chain(no_part).collect();
     let mut told = |part| told(part, &mut faults, &mut lost);
     let records: Vec<Record> = parts.into_iter().map(&mut told).collect();
     match Record::merge_all(records) {
-        Ok(record) => Joined {
-            record: Some(without(measured(record), lost, unnamed)),
-            faults,
-        },
+        Ok(mut record) => {
+            // Of one part that is left the whole says the same.
+            record.tell_of_group();
+            Joined {
+                record: Some(without(measured(record), lost, unnamed)),
+                faults,
+            }
+        }
         Err(error) => {
             faults.push(error.into());
             Joined {
@@ -135,6 +140,7 @@ fn told(part: Part, faults: &mut Vec<PartFault>, lost: &mut Vec<LostRank>) -> Re
             rank: part.rank,
             host: Some(record.generator().machine_called().to_owned()),
             why: why.clone(),
+            last_heard_ns: None,
         });
     }
     faults.push(PartFault::Incomplete {
@@ -207,6 +213,7 @@ fn of_one_trial(
                 rank: part.rank,
                 host: Some(part.record.generator().machine_called().to_owned()),
                 why: format!("its part has another {what}"),
+                last_heard_ns: None,
             },
         );
         faults.push(PartFault::Other {
@@ -255,6 +262,7 @@ fn each_once(
                 rank,
                 host: None,
                 why,
+                last_heard_ns: None,
             },
         );
         faults.push(PartFault::Twice {
@@ -271,6 +279,7 @@ fn each_once(
                 rank: part.rank,
                 host: None,
                 why,
+                last_heard_ns: None,
             };
             (part.rank, lost)
         }));
@@ -406,6 +415,7 @@ mod tests {
         let group = record.group.as_ref().unwrap();
         assert_eq!((group.skew_ns, group.clock_bound_ns), (Some(30), Some(503)));
         assert_eq!(group.clock_drift_ns, Some(210));
+        assert_eq!(group.hosts, Some(4));
         let hosts = record.by_host();
         let names: Vec<String> = hosts
             .iter()
@@ -658,7 +668,8 @@ mod tests {
         );
         let group = record.group.unwrap();
         assert_eq!(group.lost[0].host.as_deref(), Some("node1"));
-        assert_eq!(group.skew_ns, Some(0), "of those that began");
+        assert_eq!(group.skew_ns, None, "who began alone began apart from nobody");
+        assert_eq!(group.hosts, Some(2));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub use summary::{LatencyRange, Source, Summary};
 pub use superseded::{Superseded, superseded};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, SlotPlace, Stopping, Trial, UnsaidPlace};
-pub use walk::WalkAccount;
+pub use walk::{WalkAccount, WalkLevels};
 
 /// Whether a field says no more than its absence.
 fn is_unset<T: Default + PartialEq>(value: &T) -> bool {

@@ -130,6 +130,25 @@ impl LiveCounters {
         }
         out
     }
+
+    /// What several publish; whoever counts goes on meanwhile, so that the bytes of an operation may be
+    /// seen without it. Only bytes that the counted operations can have moved are theirs.
+    #[must_use]
+    pub fn sum<'a>(counters: impl IntoIterator<Item = &'a Self>) -> Measurements {
+        let mut seen = Measurements::default();
+        let each = counters.into_iter().map(Self::snapshot);
+        each.for_each(|counted| seen.merge(&counted));
+        let mut out = Measurements::default();
+        for (kind, operations) in seen.kinds() {
+            let mut operations = operations.clone();
+            let of = |bytes: Option<u64>| Some(operations.count.saturating_mul(bytes?));
+            let (least, most) = (of(operations.smallest_bytes), of(operations.largest_bytes));
+            operations.bytes = operations.bytes.max(least.unwrap_or(0));
+            operations.bytes = operations.bytes.min(most.unwrap_or(u64::MAX));
+            out.insert(kind, operations);
+        }
+        out
+    }
 }
 
 #[cfg(test)]

@@ -9,13 +9,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LoadAccount {
-    /// Name of the scenario.
+    /// Name of the scenario. What is long or the same for all is left out of the part of a host.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub scenario: String,
     /// Users that were there at the end of each interval of the series.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<u64>,
     /// Times of the parts of requests, by kind of operation.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<String, RequestPhases>,
     /// Whole turns of users, their sleeps included.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub iterations: Histogram,
     /// Turns in which the chosen operation had nothing to act on.
     pub skipped: u64,
@@ -40,7 +44,9 @@ pub struct LoadAccount {
     pub signing: SigningCost,
     /// Requests that made what the load needs, and those that removed it; in none of the other
     /// counters.
+    #[serde(skip_serializing_if = "Measurements::is_empty")]
     pub setup: Measurements,
+    #[serde(skip_serializing_if = "Measurements::is_empty")]
     pub teardown: Measurements,
     /// Objects that the teardown could not remove, or was told to keep.
     pub left_behind: u64,

@@ -32,6 +32,19 @@ impl DeviceAccount {
 }
 
 impl Record {
+    /// How many machines Fathom ran on: of what does not say its boot each name is one.
+    pub(crate) fn machines_used(&self) -> usize {
+        let by_boot = by_machine(
+            self.generators().filter(|host| host.boot().is_some()),
+            |host| host,
+        );
+        let silent = self.generators().filter(|host| host.boot().is_none());
+        let (named, unnamed): (Vec<_>, Vec<_>) = silent
+            .map(HostAccount::machine_name)
+            .partition(Option::is_some);
+        by_boot.len() + named.into_iter().collect::<BTreeSet<_>>().len() + unnamed.len()
+    }
+
     /// The CPUs of all machines that Fathom ran on; unknown where one of them does not say.
     #[must_use]
     pub fn cpus_online(&self) -> Option<usize> {

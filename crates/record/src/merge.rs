@@ -10,11 +10,11 @@ mod hosts;
 mod load;
 mod refusal;
 mod series;
+mod targets;
 
 use crate::{
-    Coverage, Difference, Fill, GroupAccount, HostAccount, LoadAccount, LockAccount, Outcome,
-    PaceAccount, Record, Residency, StonewallAccount, TargetFact, ThresholdResult, Verification,
-    WalkAccount, WorkerAccount,
+    Difference, Fill, GroupAccount, HostAccount, LoadAccount, LockAccount, Outcome, PaceAccount,
+    Record, StonewallAccount, ThresholdResult, Verification, WalkAccount, WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
@@ -24,6 +24,7 @@ use series::SeriesOfAll;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
+use targets::TargetUsers;
 
 impl Record {
     /// Makes of this record and that of other hosts, which did their part of the same workload, the
@@ -94,6 +95,9 @@ impl Record {
         let of_all = self.effective.clone();
         let of_part = std::mem::replace(&mut own.effective, of_all);
         own.effective.extend(of_part);
+        if let (Some(load), Some(of_all)) = (&mut own.load, &self.load) {
+            load.scenario.clone_from(&of_all.scenario);
+        }
         own.workers = workers.iter().copied().cloned().collect();
         for worker in &mut own.workers {
             worker.host = 0;
@@ -128,19 +132,17 @@ impl Record {
         // What is long and adds up is set aside, so that no copy of it is made to be dropped.
         let aside = (take(&mut self.hosts), take(&mut self.warmup));
         let long = (take(&mut self.series), take(&mut self.workers));
+        let of_load = self.load.as_mut().map(LoadAccount::set_aside);
         let part = Self {
             asked: BTreeMap::new(),
             locks: None,
             trial: None,
             repeat: None,
             group: None,
-            load: self.load.as_ref().map(|load| LoadAccount {
-                server: load.server.clone(),
-                search: load.search.clone(),
-                ..LoadAccount::default()
-            }),
             ..self.clone()
         };
+        let load = self.load.take().zip(of_load);
+        self.load = load.map(|(load, aside)| load.with(aside));
         (self.hosts, self.warmup) = aside;
         (self.series, self.workers) = long;
         part
@@ -154,7 +156,10 @@ impl Record {
 
     /// Its times from a start that was so much earlier.
     fn begin_later(&mut self, late_ns: u64) {
+        let has_begun = self.has_begun();
         self.move_edges(|ns| ns.saturating_add(late_ns));
+        // To whom nothing fell, no time of the whole was measured.
+        self.elapsed_ns = if has_begun { self.elapsed_ns } else { 0 };
     }
 
     fn move_edges(&mut self, moved: impl Fn(u64) -> u64) {
@@ -217,7 +222,6 @@ impl Record {
             Verification::merge,
         );
         both(&mut self.locks, other.locks, LockAccount::merge);
-        both(&mut self.residency, other.residency, Residency::merge);
         both(&mut self.fill, other.fill, Fill::merge);
         both(
             &mut self.stonewall,
@@ -229,7 +233,6 @@ impl Record {
         both(&mut self.group, other.group, GroupAccount::merge);
         self.differences.extend(other.differences);
         self.notices.extend(other.notices);
-        self.targets.extend(other.targets);
         self.stops.extend(other.stops);
         self.errors.extend(other.errors);
         self.companions.extend(other.companions);
@@ -245,8 +248,6 @@ impl Record {
         self.differences.dedup();
         self.notices.sort();
         self.notices.dedup();
-        let targets = take(&mut self.targets);
-        self.targets = TargetFact::of_all(targets, self.targets_are());
         self.stops
             .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
         if let Some(verification) = &mut self.verification {
@@ -270,7 +271,10 @@ impl Record {
             .into_iter()
             .collect();
         self.pace = PaceAccount::of_all(self.parts());
-        self.coverage = Coverage::of_all(self.parts(), self.targets_are());
+        let users = TargetUsers::of(self);
+        let (targets, coverage) = (users.facts(), users.coverage());
+        self.residency = users.residency();
+        (self.targets, self.coverage) = (targets, coverage);
         let loads = || self.parts().filter_map(|part| part.load.as_ref());
         let server = only(loads().filter_map(|load| load.server.clone()));
         let search = only(loads().filter_map(|load| load.search.clone()));

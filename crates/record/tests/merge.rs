@@ -9,7 +9,7 @@ use record::{
     Operations, Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency,
     SCHEMA, SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
     Stoppage, TargetFact, TargetReach, ThresholdResult, Trial, Verification, VerificationFailure,
-    WalkAccount, WorkerAccount, WorkerMeasured,
+    WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ fn group(id: &str) -> GroupAccount {
             rank: 2,
             host: Some("c".into()),
             why: "gone".into(),
+            last_heard_ns: Some(36),
         }],
         ..GroupAccount::default()
     }
@@ -90,7 +91,9 @@ fn host(name: &str) -> HostAccount {
         window_ns: Some(31),
         late_ns: 3,
         rank: Some(rank_of(name)),
+        target_set: Some(35),
         library: Some("a library".into()),
+        clock_offset_ns: Some(-35),
         clock_bound_ns: Some(32),
         clock_drift_ns: Some(33),
         clock_drift_bound_ns: Some(34),
@@ -355,6 +358,10 @@ fn walk() -> WalkAccount {
     WalkAccount {
         entries: 8,
         matched: 9,
+        levels: Some(WalkLevels {
+            fewest: 10,
+            most: 11,
+        }),
     }
 }
 
@@ -501,7 +508,8 @@ fn changed(record: &Record, path: &str) -> Vec<Record> {
 }
 
 /// What stays with its host: it changes nothing of the whole but the account of the host.
-const STAYS_WITH_ITS_HOST: [&str; 15] = [
+const STAYS_WITH_ITS_HOST: [&str; 16] = [
+    "/hosts/0/clock_offset_ns",
     "/hosts/0/name",
     "/hosts/0/pid",
     "/hosts/0/gone",
@@ -714,6 +722,11 @@ proptest! {
             prop_assert_eq!((&own.operations, own.elapsed_ns), (&part.operations, part.elapsed_ns));
             prop_assert_eq!((&own.pace, &own.coverage), (&part.pace, &part.coverage));
             prop_assert_eq!(own.generator(), part.generator());
+            let counted = |record: &Record| {
+                let load = record.load.clone().unwrap();
+                (load.scenario, load.retries, load.queued, load.endpoints, load.lateness, load.signing)
+            };
+            prop_assert_eq!(counted(&own), counted(part));
             let times = |record: &Record| record.workers.iter().map(|w| (w.started_ns, w.ended_ns)).collect::<Vec<_>>();
             prop_assert_eq!(times(&own), times(part));
         }
@@ -873,6 +886,42 @@ fn a_threshold_is_held_against_the_whole() {
         (Some(4.0), true)
     );
     assert_eq!(all.outcome, Outcome::default());
+}
+
+#[test]
+fn a_rank_to_which_nothing_fell_makes_the_time_of_the_whole_no_longer() {
+    let mut idle = part("b");
+    (idle.elapsed_ns, idle.operations) = (0, Measurements::default());
+    idle.hosts[0].late_ns = 30 * SECOND;
+    let all = merged(&[&part("a"), &idle]).unwrap();
+    assert_eq!(all.elapsed_ns, 2 * SECOND + 3);
+    assert_eq!(all.by_host()[1].elapsed_ns, 0);
+}
+
+#[test]
+fn of_a_load_the_part_of_a_host_has_its_counters_and_no_field_that_it_does_not_know() {
+    let all = merged(&[&part("a"), &part("b")]).unwrap();
+    let load = serde_json::to_value(&all.hosts[0]).unwrap()["part"]["load"].clone();
+    let own = load.as_object().unwrap();
+    for of_all in [
+        "scenario",
+        "users",
+        "phases",
+        "iterations",
+        "setup",
+        "teardown",
+    ] {
+        assert!(!own.contains_key(of_all), "{of_all}");
+    }
+    assert_eq!(load["retries"], 9);
+    assert_eq!(load["signing"]["requests"], 19);
+    assert_eq!(load["lateness"]["count"], 1);
+    // As records had it before: what is not there is nothing.
+    let mut old = serde_json::to_value(&all).unwrap();
+    old["hosts"][0]["part"]["load"] = serde_json::json!({ "retries": 0, "scenario": "" });
+    let old: Record = serde_json::from_value(old).unwrap();
+    let again = old.by_host();
+    assert_eq!(again[0].load.as_ref().unwrap().lateness, None);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use host::Measured;
 pub(crate) use pace::pace;
 use record::{
     Coverage, LockAccount, LoopAccount, Record, Residency, Span, StonewallAccount, Verification,
-    VerificationFailure, WalkAccount, WorkerAccount, WorkerMeasured,
+    VerificationFailure, WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
@@ -143,8 +143,16 @@ impl Ended<'_> {
     }
 
     fn walk(&self) -> Option<WalkAccount> {
-        let (entries, matched) = self.shared.walk.as_ref()?.counts();
-        Some(WalkAccount { entries, matched })
+        let walked = self.shared.walk.as_ref()?.walked();
+        let level = |number| WalkLevels {
+            fewest: number,
+            most: number,
+        };
+        Some(WalkAccount {
+            entries: walked.entries,
+            matched: walked.matched,
+            levels: walked.levels.map(level),
+        })
     }
 
     /// Of several kinds that follow each other, the first is the one that it ends. A rank says also what

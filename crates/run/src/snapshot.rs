@@ -10,7 +10,7 @@ use crate::prepare::Prepared;
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
 use host::{Context, SnapshotRule};
-use record::{LiveCounters, Measurements, Outcome, Record, Status};
+use record::{LiveCounters, Outcome, Record, Status};
 use units::Nanos;
 use workload::{EngineFeature, Workload};
 
@@ -91,14 +91,14 @@ impl<'a> Snapshots<'a> {
             "the run had not ended when this was written, {} after its measured time began: what it did later is not here",
             Nanos(elapsed_ns)
         );
-        let operations = sum(&self.shared.measured);
+        let operations = LiveCounters::sum(&self.shared.measured);
         // What is due may still start.
         let pace = pace(&self.shared.workload, &operations, elapsed_ns, 0);
         Record {
             elapsed_ns,
             pace: pace.filter(|_| elapsed_ns > 0),
             operations,
-            warmup: sum(&self.shared.warmup),
+            warmup: LiveCounters::sum(&self.shared.warmup),
             outcome: Outcome {
                 status: Status::Incomplete,
                 exit_code: 5,
@@ -107,22 +107,4 @@ impl<'a> Snapshots<'a> {
             ..self.base.clone()
         }
     }
-}
-
-/// What the workers publish; they go on meanwhile, so that the bytes of an operation may be seen without
-/// it. Only bytes that the counted operations can have moved are theirs.
-fn sum(counters: &[LiveCounters]) -> Measurements {
-    let mut seen = Measurements::default();
-    let each = counters.iter().map(LiveCounters::snapshot);
-    each.for_each(|counted| seen.merge(&counted));
-    let mut out = Measurements::default();
-    for (kind, operations) in seen.kinds() {
-        let mut operations = operations.clone();
-        let of = |bytes: Option<u64>| Some(operations.count.saturating_mul(bytes?));
-        let (least, most) = (of(operations.smallest_bytes), of(operations.largest_bytes));
-        operations.bytes = operations.bytes.max(least.unwrap_or(0));
-        operations.bytes = operations.bytes.min(most.unwrap_or(u64::MAX));
-        out.insert(kind, operations);
-    }
-    out
 }

@@ -81,6 +81,12 @@ impl Tally {
         self.in_flight_ns += u128::from(now - before) * in_flight as u128;
     }
 
+    /// What was in flight so long is another rank's to count.
+    #[cold]
+    pub(crate) fn left_to_another(&mut self, in_flight_ns: u64) {
+        self.in_flight_ns = self.in_flight_ns.saturating_sub(in_flight_ns.into());
+    }
+
     /// From `begun` to `now` there was always one operation in flight, `operations` in all.
     pub(crate) fn sprinted(&mut self, begun: u64, now: u64, operations: u64) {
         self.in_flight(begun, now, 1);

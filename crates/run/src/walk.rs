@@ -1,14 +1,14 @@
 //! The walk of a run: where it begins and what it looks for.
 
 use crate::error::RunError;
-use engine::{Sought, Walk};
+use engine::{Sought, Walk, WalkSeat};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use workload::{MetaOp, Workload};
 
-/// The walk that all workers share; `None` where there is none.
+/// The walk that all workers share, and this rank's part of it; `None` where there is none.
 pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
     let files = &workload.files;
     let Some(root) = workload
@@ -29,5 +29,7 @@ pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
         bytes: find.size.map(|size| size.0),
         newer: find.newer.as_deref().map(changed).transpose()?,
     };
-    Ok(Some(Arc::new(Walk::new(root.clone(), wanted))))
+    let (number, of) = workload.rank.place_at_target();
+    let seat = WalkSeat::new(number, of);
+    Ok(Some(Arc::new(Walk::new(root.clone(), wanted, seat))))
 }

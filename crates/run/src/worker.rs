@@ -17,7 +17,7 @@ use crate::source::Drawn;
 use crate::steps::Between;
 use crate::stonewall::StonewallMeeting;
 use crate::tally::{Failure, Tally};
-use engine::{Completion, Engine, EngineError, Op, Request, Slot};
+use engine::{COUNTED_ELSEWHERE, Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
 use std::sync::atomic::Ordering::Relaxed;
 use sys::Clock;
@@ -449,6 +449,9 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             {
                 self.tally.verified(&outcome);
             }
+        } else if completion.result == COUNTED_ELSEWHERE && drawn.op == Op::Walk {
+            let service = self.now.saturating_sub(issued);
+            self.tally.left_to_another(service);
         } else {
             self.fail(drawn, completion.result);
         }

@@ -108,6 +108,12 @@ impl Rank {
         self.size
     }
 
+    /// Its number among the ranks that use its target, and how many these are.
+    #[must_use]
+    pub fn place_at_target(self) -> (u32, u32) {
+        self.at_target.unwrap_or((self.number, self.size))
+    }
+
     /// Whether there are others.
     #[must_use]
     pub fn has_others(self) -> bool {
@@ -314,14 +320,13 @@ impl Workload {
     /// Its workers among those that use the same target, whose blocks are dealt out to all of them.
     #[must_use]
     pub fn seats_at_target(&self) -> Seats {
-        self.rank.at_target.map_or(self.seats(), |(number, size)| {
-            let rank = Rank {
-                number,
-                size,
-                at_target: None,
-            };
-            Seats::of(rank, self.threads)
-        })
+        let (number, size) = self.rank.place_at_target();
+        let rank = Rank {
+            number,
+            size,
+            at_target: None,
+        };
+        Seats::of(rank, self.threads)
     }
 }
 

@@ -22,7 +22,7 @@ target's. With a p99 of 2 ms, 0.4 ms of which the generator took to wake up, a s
 is twice as fast shows 1.2 ms: its gain seems to be 1.7 times.
 What to do: give the generator CPUs of its own, more --threads, or a lower rate. Until
 then quote the service time, which counts from the real start.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// Of the same percentile of the latency, which counts from the intended start and so holds the
@@ -106,6 +106,24 @@ mod tests {
     fn a_percentile_that_few_lie_above_is_not_judged() {
         assert!(only(&check(&started(320_000, 999))).contains("(p95)"));
         assert_eq!(check(&started(320_000, 99)), []);
+    }
+
+    #[test]
+    fn a_late_host_of_several_is_named_where_the_sum_does_not_show_it() {
+        let record = super::super::example::group_of(3, |rank, part| {
+            part.load = match rank {
+                1 => started(176_000, 1_000).load,
+                _ => started(1_000, 100_000).load,
+            };
+        });
+        assert_eq!(check(&record), []);
+        let found = crate::audit::rule::alone(&record);
+        let found: Vec<_> = found.filter(|of| of.rule == RULE.id).collect();
+        let text = only(&found);
+        assert!(
+            text.starts_with("on node1 (rank 1): the generator"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -67,6 +67,7 @@ mod tests {
             rank,
             host: (rank == 2).then(|| "c".to_owned()),
             why: "gone".into(),
+            last_heard_ns: None,
         };
         let told = record.group.as_mut().unwrap();
         (told.size, told.lost) = (8, (2..8).map(lost).collect());

@@ -36,9 +36,10 @@ fn check(record: &Record) -> Vec<Finding> {
     let Some(group) = group.filter(|_| !is_asked && !effective.is_on("direct")) else {
         return Vec::new();
     };
-    let machines: BTreeMap<u32, &str> = record
+    // Ranks of one machine that have targets of their own share a cache, and nothing that is in it.
+    let machines: BTreeMap<u32, (&str, Option<u32>)> = record
         .generators()
-        .filter_map(|host| Some((host.rank?, host.boot()?)))
+        .filter_map(|host| Some((host.rank?, (host.boot()?, host.target_set))))
         .collect();
     let mut all = machines.values();
     let first = all.next();
@@ -191,6 +192,26 @@ mod tests {
         assert!(half[0].contains("on node2") && !half[0].contains("on node1"));
         assert_eq!(on_machines(4, 2, "2"), Vec::<String>::new());
         assert_eq!(on_machines(4, 1, "random"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_rank_beside_wrote_to_a_target_of_its_own_is_not_what_is_read() {
+        let with = |sets: [u32; 2]| {
+            check(&group_of(2, |rank, part| {
+                set(part, "direct", "false");
+                set(part, "shift", "1");
+                part.residency = Some(Residency {
+                    total_bytes: 1000,
+                    before_bytes: Some(400),
+                    after_bytes: None,
+                });
+                let host = part.generator_mut();
+                host.environment.system.boot_id = Some("one".into());
+                host.target_set = Some(sets[rank as usize]);
+            }))
+        };
+        assert_eq!(with([0, 0]).len(), 1);
+        assert_eq!(with([0, 1]), []);
     }
 
     #[test]

@@ -37,6 +37,11 @@ fn check(record: &Record) -> Vec<Finding> {
     let Some(group) = record.group.as_ref().filter(|group| group.size > 1) else {
         return Vec::new();
     };
+    // Who alone had something to do began apart from nobody.
+    let parts = record.host_parts();
+    if parts.len() > 1 && parts.iter().filter(|own| own.part.has_begun()).count() < 2 {
+        return Vec::new();
+    }
     let one_clock = has_one_clock(record);
     if let Some((skew, most)) = group.beyond_max_skew() {
         return vec![RULE.finding(
@@ -149,6 +154,24 @@ mod tests {
             only(&found),
             "ranks began 11 ms apart, more than --max-skew 10 ms"
         );
+    }
+
+    #[test]
+    fn where_nothing_fell_to_all_ranks_but_one_nobody_began_apart() {
+        let with = |idle: u32| {
+            let mut record = group_of(3, |rank, part| {
+                if rank < idle {
+                    (part.elapsed_ns, part.operations) = <_>::default();
+                }
+            });
+            // As records said it that were written before.
+            let told = record.group.as_mut().unwrap();
+            (told.skew_ns, told.max_skew_ns) = (Some(20_000_000), Some(10_000_000));
+            told.unsynchronised = true;
+            check(&record)
+        };
+        assert_eq!(with(1).len(), 1);
+        assert_eq!(with(2), []);
     }
 
     #[test]

@@ -12,9 +12,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Warning,
     title: "A host did much less than the others",
     text: "\
-The rate of each host of a joined record, in a closed loop: below 80 % of that of the
-median host; and what was busiest on it (CPUs, stolen time, a device, a link), as far as
-its account knows.
+The rate of each host of a joined record, in a closed loop, and with --stonewall that until
+then: below 80 % of that of the median host; and what was busiest on it (CPUs, stolen time,
+a device, a link), as far as its account knows.
 Hosts that were asked for the same and are built alike do the same. One that does half of
 it has a slow link, a throttled CPU, a mount with other options or a neighbour, and the
 sum of all says neither what the target can do nor what the host cannot.

@@ -17,6 +17,7 @@ pub(super) fn bounds(phases: &[Placed<'_>]) -> Vec<String> {
         names_of_its_own(phases),
         alone(phases),
         found_nothing(phases),
+        found_others(phases),
         changed(phases),
     ];
     all.into_iter().flatten().collect()
@@ -119,6 +120,35 @@ fn found_nothing(phases: &[Placed<'_>]) -> Option<String> {
     walks.next().map(|_| {
         "find found nothing of what it looked for; IO500 would call the run invalid.".to_owned()
     })
+}
+
+/// A walk that looked at fewer or more than there was: it began when everything had been made, and
+/// nothing had been removed.
+fn found_others(phases: &[Placed<'_>]) -> Option<String> {
+    let mut walks = phases.iter().filter_map(|placed| placed.record);
+    let record = walks.find(|record| record.walk.is_some())?;
+    let walk = record.walk?;
+    if !walk.levels.is_none_or(WalkLevels::agree) {
+        return Some(
+            "Ranks of find saw different directories, and its entries may be counted twice or not at all."
+                .to_owned(),
+        );
+    }
+    let entries = walk.entries;
+    let made = |placed: &Placed<'_>| Some(placed.record?.operations.kind("create")?.count);
+    let made: u64 = phases.iter().filter_map(made).sum();
+    // Of data there is a file of each worker, and one of all.
+    let dirs = record.operations.kind("walk").map_or(0, |of| of.count);
+    let most = made + dirs + record.workers.len() as u64 + 1;
+    let says = |most| {
+        format!(
+            "find looked at {entries} entries, and {most} had been made: ranks saw different directories, or somebody else changed them, and its rate is of something else."
+        )
+    };
+    if entries < made {
+        return Some(says(format!("{made} files")));
+    }
+    (entries > most).then(|| says(format!("{most} at most")))
 }
 
 fn changed(phases: &[Placed<'_>]) -> Option<String> {

@@ -1,7 +1,7 @@
 use super::*;
 use record::{
     HostAccount, Operations, Outcome, PlannedWorkload, Residency, StonewallAccount, Trial,
-    WalkAccount,
+    WalkAccount, WalkLevels,
 };
 use std::sync::Arc;
 use workload::{Workload, settings};
@@ -70,6 +70,7 @@ fn run(stonewall: &str) -> Vec<Record> {
             record.walk = Some(WalkAccount {
                 entries: of_all,
                 matched: 3,
+                levels: None,
             });
         }
         if phase.role == Io500Role::Writes {
@@ -183,6 +184,21 @@ fn what_makes_it_less_than_it_looks_is_said() {
             });
         },
         "find was done by one rank of 4",
+    );
+    // 30,000 files of two phases; and with 80,000 directories that it read, and one file of data.
+    with(
+        &|of| of[4].walk.as_mut().unwrap().entries = 29_999,
+        "find looked at 29999 entries, and 30000 files had been made: ranks saw different",
+    );
+    with(
+        &|of| {
+            of[4].walk.as_mut().unwrap().levels = Some(WalkLevels { fewest: 1, most: 2 });
+        },
+        "Ranks of find saw different directories,",
+    );
+    with(
+        &|of| of[4].walk.as_mut().unwrap().entries = 110_002,
+        "find looked at 110002 entries, and 110001 at most had been made:",
     );
     with(
         &|of| of[4].walk.as_mut().unwrap().matched = 0,

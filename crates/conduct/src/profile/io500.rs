@@ -33,14 +33,6 @@ pub struct Io500Group {
     pub shift: u32,
 }
 
-/// A phase whose turn it is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Io500Step {
-    pub stage: Stage,
-    /// The root does it alone, where there are several ranks: a walk is one.
-    pub is_alone: bool,
-}
-
 /// The phases and how far they are.
 #[derive(Debug)]
 pub struct Io500Course {
@@ -107,14 +99,13 @@ impl Io500Course {
     ///
     /// # Errors
     /// What it would use was not written, or the directory cannot be written to.
-    pub fn step(&mut self) -> Result<Option<Io500Step>, ProfileError> {
+    pub fn step(&mut self) -> Result<Option<Stage>, ProfileError> {
         let Some(phase) = self.phases.get(self.begun).filter(|_| !self.is_over) else {
             return Ok(None);
         };
         let mut phase = phase.clone();
         self.begun += 1;
-        let role = known(&phase.name).role;
-        match role {
+        match known(&phase.name).role {
             Io500Role::Writes if phase.name.ends_with("hard-write") => self.dir.set_mark()?,
             Io500Role::Walks => self.dir.set_mark()?,
             Io500Role::Writes => {}
@@ -131,10 +122,7 @@ impl Io500Course {
                 phase.workload.shift = (by > 0).then_some(Shift::By(by));
             }
         }
-        Ok(Some(Io500Step {
-            stage: Stage(vec![phase]),
-            is_alone: role == Io500Role::Walks,
-        }))
+        Ok(Some(Stage(vec![phase])))
     }
 
     /// As much as every worker had written.

@@ -1,9 +1,10 @@
 //! What ranks agree on before they touch anything: that they were asked for the same, and whether they
 //! see the same target.
 
-use super::beforehand::{at_targets, notes, own_place, place_word};
-use super::connection::{RankLink, fault_of, fault_word};
-use super::kind_of;
+use super::beforehand::{at_targets, notes, own_place, own_set, place_word, target_sets};
+use super::connection::RankLink;
+use super::words::{fault_of, fault_word};
+use super::reach::kind_of;
 use super::work::GroupWork;
 use crate::context;
 use crate::tell::say;
@@ -53,6 +54,8 @@ pub(super) struct Agreed {
     pub(super) library: String,
     /// Its number among the ranks that use its target, and how many these are.
     pub(super) at_target: (u32, u32),
+    /// The number of its target, where hosts have targets of their own.
+    pub(super) target_set: Option<u32>,
     /// How many ranks further on every rank finds one of another host; `None` where all are of one.
     pub(super) apart: Option<u32>,
     /// Ranks that do not see the target of which somebody said that all do.
@@ -87,6 +90,8 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
         drawn: number(&answer, "drawn").unwrap_or(0),
         library: text(&answer, "library"),
         at_target: own_place(&answer, connection.rank),
+        target_set: own_set(&answer, connection.rank)
+            .filter(|_| reach(value) == Some(TargetReach::Local)),
         apart: number(&answer, "apart").and_then(|by| u32::try_from(by).ok()),
         unseen_by: unseen_by(value),
     };
@@ -170,8 +175,7 @@ impl Hello<'_> {
         let mut phases = GroupWork::phases_of(self.works);
         phases.any(|phase| {
             let workload = &phase.workload;
-            let writes = workload.read_percent().is_ok_and(|percent| percent < 100.0);
-            writes || workload.deals_out_blocks()
+            workload.writes_blocks() || workload.deals_out_blocks()
         })
     }
 
@@ -243,6 +247,7 @@ fn compared(
     let one_machine = places.iter().all(|place| text(place, "boot") == boot);
     let mut answer = reached(own, marks, one_machine);
     answer["at_target"] = json!(at_targets(&places));
+    answer["target_sets"] = json!(target_sets(&places));
     answer
 }
 

@@ -57,12 +57,17 @@ pub(super) fn attend(
     };
     // A way into a host that is not there any more would hold what this process was given to write to.
     sys::adopt_orphans();
+    let mut command = Command::new(program);
     // In a group of its own it has a signal of the terminal from here, and once.
-    let mut child = Command::new(program)
+    command
         .args(words)
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
-        .process_group(0)
+        .process_group(0);
+    // Whoever kills this process has nobody who looks after the ranks. This is the thread of `main`, which
+    // ends with the process alone.
+    sys::end_with_parent(&mut command, dialect.asking(TERM));
+    let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));

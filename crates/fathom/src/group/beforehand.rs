@@ -39,22 +39,29 @@ fn identity(works: &[GroupWork]) -> String {
     known.flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Of each rank its number among those of its machine that have its target, and how many these are.
+/// The number of the target of each rank: ranks of one machine that have the same have one number.
+pub(super) fn target_sets(places: &[Value]) -> Vec<u32> {
+    let mut known: BTreeMap<String, u32> = BTreeMap::new();
+    let sets = places.iter().map(|place| {
+        let key = (place.get("boot"), place.get("target"));
+        let next = u32::try_from(known.len()).expect("there are no more ranks than that");
+        *known.entry(format!("{key:?}")).or_insert(next)
+    });
+    sets.collect()
+}
+
+/// Of each rank its number among those that have its target, and how many these are.
 pub(super) fn at_targets(places: &[Value]) -> Vec<(u32, u32)> {
-    let key = |place: &Value| (place.get("boot").cloned(), place.get("target").cloned());
-    let mut users: BTreeMap<String, u32> = BTreeMap::new();
-    let keys: Vec<String> = places
+    let sets = target_sets(places);
+    let mut users: BTreeMap<u32, u32> = BTreeMap::new();
+    let numbers: Vec<u32> = sets
         .iter()
-        .map(|place| format!("{:?}", key(place)))
-        .collect();
-    let numbers: Vec<u32> = keys
-        .iter()
-        .map(|key| {
-            let users = users.entry(key.clone()).or_default();
+        .map(|set| {
+            let users = users.entry(*set).or_default();
             std::mem::replace(users, *users + 1)
         })
         .collect();
-    let all = keys.iter().map(|key| users.get(key).copied().unwrap_or(1));
+    let all = sets.iter().map(|set| users.get(set).copied().unwrap_or(1));
     numbers.into_iter().zip(all).collect()
 }
 
@@ -63,6 +70,12 @@ pub(super) fn own_place(answer: &Value, rank: u32) -> (u32, u32) {
     let all = answer.get("at_target").cloned().unwrap_or_default();
     let all: Vec<(u32, u32)> = serde_json::from_value(all).unwrap_or_default();
     all.get(rank as usize).copied().unwrap_or((0, 1))
+}
+
+/// The number of the target of one rank, in what the root has said to all.
+pub(super) fn own_set(answer: &Value, rank: u32) -> Option<u32> {
+    let own = answer.get("target_sets")?.get(rank as usize)?;
+    u32::try_from(own.as_u64()?).ok()
 }
 
 /// What people are told beforehand of the places of all ranks.
@@ -148,9 +161,13 @@ mod tests {
         let places = [of("a", "f"), of("b", "f"), of("a", "f"), of("a", "g")];
         let found = at_targets(&places);
         assert_eq!(found, [(0, 2), (0, 1), (1, 2), (0, 1)]);
-        let answer = json!({ "at_target": found });
+        let sets = target_sets(&places);
+        assert_eq!(sets, [0, 1, 0, 2]);
+        let answer = json!({ "at_target": found, "target_sets": sets });
         assert_eq!(own_place(&answer, 2), (1, 2));
         assert_eq!(own_place(&json!({}), 2), (0, 1));
+        assert_eq!(own_set(&answer, 3), Some(2));
+        assert_eq!(own_set(&answer, 4), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
 use super::view::{GroupView, locked};
-use crate::exit::{code_of, told};
+use super::words::{SAID, fault_of, fault_word, said};
 use anyhow::Result;
 use group::{
     AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
@@ -49,7 +49,10 @@ impl RankLink {
             notes.note(&what);
             let is_noted = matches!(
                 what,
-                GroupEvent::Snapshot(..) | GroupEvent::Halted | GroupEvent::Reached(_)
+                GroupEvent::Snapshot(..)
+                    | GroupEvent::Spoke(..)
+                    | GroupEvent::Halted
+                    | GroupEvent::Reached(_)
             );
             if !is_noted {
                 let _nobody_waits_any_more = to.send(what);
@@ -123,6 +126,11 @@ impl RankLink {
         let _a_group_that_has_ended_says_so = self.ask.send(input);
     }
 
+    /// Has what was begun end, and those say so who live.
+    pub(crate) fn ask_who_lives(&self) {
+        self.want(MemberInput::Halt);
+    }
+
     /// What this rank has measured so far.
     pub(crate) fn tell_snapshot(&self) -> impl Fn(Vec<u8>) + Send + 'static {
         let ask = self.ask.clone();
@@ -157,6 +165,7 @@ impl RankLink {
                 | GroupEvent::Halted
                 | GroupEvent::Reached(_)
                 | GroupEvent::Snapshot(..)
+                | GroupEvent::Spoke(..)
                 | GroupEvent::End(_)
                 | GroupEvent::Broken(_) => {}
             }
@@ -333,6 +342,7 @@ impl Peers for RankLink {
                 | GroupEvent::Halted
                 | GroupEvent::Reached(_)
                 | GroupEvent::Snapshot(..)
+                | GroupEvent::Spoke(..)
                 | GroupEvent::End(_)
                 | GroupEvent::Broken(_) => {}
             }
@@ -356,38 +366,4 @@ impl Peers for RankLink {
     fn most_reached(&self) -> Option<u64> {
         self.seen.most()
     }
-}
-
-/// What an error is to the other ranks.
-pub(super) fn fault_by(error: &anyhow::Error) -> PeerFault {
-    PeerFault {
-        text: told(error),
-        exit_code: code_of(error),
-    }
-}
-
-/// What else than a fault a word says.
-const SAID: &str = "said";
-
-fn said(word: &[u8]) -> String {
-    let value: Value = serde_json::from_slice(word).unwrap_or_default();
-    let text = value.get(SAID).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
-}
-
-/// A fault as a word.
-pub(crate) fn fault_word(fault: &PeerFault) -> Value {
-    json!({ "fault": fault.text, "code": fault.exit_code })
-}
-
-/// The fault that a word is.
-pub(crate) fn fault_of(word: &[u8]) -> Option<PeerFault> {
-    let value: Value = serde_json::from_slice(word)
-        .unwrap_or_else(|_| json!({ "fault": "a rank said what nobody understands", "code": 5 }));
-    let text = value.get("fault")?.as_str()?.to_owned();
-    let code = value.get("code").and_then(Value::as_i64);
-    Some(PeerFault {
-        text,
-        exit_code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(1),
-    })
 }

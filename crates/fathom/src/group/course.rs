@@ -1,7 +1,7 @@
 //! Works of which each follows from what came of the last: the root decides, and tells the others in a
 //! round before each.
 
-use super::connection::{fault_by, fault_of, fault_word};
+use super::words::{fault_by, fault_of, fault_word};
 use super::together::RankGroup;
 use super::work::GroupWork;
 use crate::exit::told;
@@ -9,7 +9,6 @@ use crate::live::{Live, ended, records as records_of};
 use crate::output::Output;
 use crate::profile::Io500Together;
 use anyhow::Result;
-use conduct::profile::Io500Step;
 use group::Word;
 use host::PeerFault;
 use record::{GroupAccount, Record};
@@ -169,7 +168,7 @@ impl RankGroup<'_> {
         course.end();
     }
 
-    /// What all do next. What the root does alone is done before it answers; the others wait.
+    /// What all do next.
     fn next_step(
         &self,
         course: &mut Io500Together,
@@ -181,8 +180,7 @@ impl RankGroup<'_> {
             }
             let word = loop {
                 match self.decided_step(course, terms) {
-                    Ok(Some(step)) if step.is_alone => self.alone(&step, course, terms),
-                    Ok(Some(Io500Step { mut stage, .. })) => match stage.0.pop() {
+                    Ok(Some(mut stage)) => match stage.0.pop() {
                         Some(phase) => {
                             let interval_ns = self.context.interval_ns;
                             let phase = Box::new(phase);
@@ -216,24 +214,11 @@ impl RankGroup<'_> {
         &self,
         course: &mut Io500Together,
         terms: &GroupTerms,
-    ) -> Result<Option<Io500Step>> {
+    ) -> Result<Option<Stage>> {
         let ranks = 0..self.connection.size;
         let hosts = ranks.map(|rank| self.connection.host_of(rank).unwrap_or_default());
         let hosts: Vec<String> = hosts.collect();
         course.step(&hosts, &self.context, terms.group.target_is)
-    }
-
-    /// What the root does while the others wait.
-    fn alone(&self, step: &Io500Step, course: &mut Io500Together, terms: &GroupTerms) {
-        let done = course.alone(step, &self.context, &terms.live);
-        let saved = done.and_then(|record| {
-            self.asked.output.save(&record)?;
-            Ok(record)
-        });
-        match saved {
-            Ok(record) => course.keep(Some(record)),
-            Err(error) => course.failed(told(&error)),
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! How work of ranks ends: what the first says for all, and the exit code that all of them have.
 
 use super::agree::{Hello, agree};
-use super::connection::{RankLink, fault_by};
+use super::connection::RankLink;
 use super::launched::Launch;
+use super::words::fault_by;
 use crate::context;
 use crate::exit::{code_of, told};
 use crate::tell::say;

@@ -1,70 +1,27 @@
 //! `--hosts`: this process starts itself again on all of them, by a launcher, and says how that
 //! ended.
 
+mod failure;
+mod mark;
+mod secrets;
+
+pub(super) use mark::{FrontMark, MARK};
+
 use super::attended::attend;
 use super::host_list::HostList;
 use super::launched::launched;
-use super::launcher::{LaunchGround, Launcher, own_program, quoted, without_address};
+use super::launcher::{LaunchGround, Launcher, own_program, quoted};
 use super::muster::Muster;
 use crate::exit::{self, FrontWord, Usage};
 use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::PeerFault;
-use object::{RequestHeader, recorded_url, variable_of};
+use secrets::variables_without_secrets;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::IsTerminal as _;
-use std::num::ParseIntError;
 use std::path::PathBuf;
-use std::process::ExitStatus;
-use std::str::FromStr;
 use std::sync::Arc;
-
-/// What this process says to those that it starts: its launcher's end is heard by it alone, and how
-/// many there are to be.
-pub(super) const MARK: &str = "under-front";
-
-/// What stands there: the number of ranks, the word by which they are heard, and whether somebody looks on
-/// at a terminal. A line that was only shown has no more than the first: whoever types it hears the
-/// launcher alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FrontMark {
-    pub(super) ranks: u64,
-    pub(super) word: Option<FrontWord>,
-    pub(super) is_watched: bool,
-}
-
-/// What stands behind the word where somebody looks on.
-const WATCHED: &str = "watched";
-
-impl FromStr for FrontMark {
-    type Err = ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        let mut parts = text.split(':');
-        let ranks = parts.next().unwrap_or_default();
-        Ok(Self {
-            ranks: ranks.parse()?,
-            word: parts.next().map(|word| FrontWord(word.to_owned())),
-            is_watched: parts.next() == Some(WATCHED),
-        })
-    }
-}
-
-impl fmt::Display for FrontMark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.ranks)?;
-        let Some(word) = &self.word else {
-            return Ok(());
-        };
-        write!(f, ":{}", word.0)?;
-        match self.is_watched {
-            true => write!(f, ":{WATCHED}"),
-            false => Ok(()),
-        }
-    }
-}
 
 /// Options that are this process's own, with a value each.
 const OWN: [&str; 6] = [
@@ -98,7 +55,7 @@ impl LaunchFront {
     }
 
     fn asked(matches: &ArgMatches) -> Result<Option<Self>, String> {
-        let text = |name: &str| super::text(matches, name);
+        let text = |name: &str| super::options::text(matches, name);
         check_mode(matches)?;
         let hosts = match (text("hosts"), text("hostfile")) {
             (None, None) => {
@@ -197,67 +154,6 @@ impl LaunchFront {
         say(&format!("error: {}", self.failure(end.status, &muster)));
         Ok(PeerFault::LOST)
     }
-
-    /// What a launcher's end says that is none of ours.
-    fn failure(&self, status: ExitStatus, muster: &Muster) -> String {
-        if muster.is_complete() {
-            return format!(
-                "{} ended with {status} after all of its ranks had begun, and none said how the run ended: a rank was killed, or its host was lost; what the launcher said above names it. With --records the first host has kept what all had measured up to ten seconds before (--save-every)",
-                self.launcher.program.display(),
-            );
-        }
-        let unknown = without_address(&self.hosts);
-        let unknown = match unknown.is_empty() {
-            true => String::new(),
-            false => format!(" This machine knows no address of {}.", unknown.join(", ")),
-        };
-        format!(
-            "{} ended with {status}, and no rank said how the run ended: a host was not reached, a rank was killed, or {} is not there.{unknown} {}",
-            self.launcher.program.display(),
-            self.program.display(),
-            self.way_in(),
-        )
-    }
-
-    /// What ranks need to begin.
-    fn way_in(&self) -> String {
-        let names = self.hosts.names().replace(',', ", ");
-        format!(
-            "Each of {names} must let `ssh HOST {} --version` in without a question. The line was: {}",
-            self.program.display(),
-            quoted(&self.line),
-        )
-    }
-}
-
-/// The variables of the environment that headers are taken from. What lets somebody in would stand in the
-/// arguments of the launcher and of all ranks, where everybody on their hosts can read it.
-fn variables_without_secrets(matches: &ArgMatches) -> Result<Vec<String>, String> {
-    let texts = |name: &str| {
-        let texts = matches.try_get_many::<String>(name).ok().flatten();
-        texts.into_iter().flatten().cloned().collect::<Vec<_>>()
-    };
-    let mut variables = Vec::new();
-    let is_secret_header = |text: &str| RequestHeader::parse(text).is_ok_and(|of| of.is_secret());
-    let is_secret_target = |text: &str| recorded_url(text) != text;
-    for option in ["header", "target"] {
-        for text in texts(option) {
-            let is_secret = match option {
-                "header" => is_secret_header(&text),
-                _ => is_secret_target(&text),
-            };
-            match variable_of(&text) {
-                Some(name) => variables.push(name.to_owned()),
-                None if is_secret => {
-                    return Err(format!(
-                        "--{option} looks as if it let somebody in, and with --hosts it would stand in the arguments of the launcher and of every rank, where everybody on their hosts can read it; put it into a variable of the environment, and give --{option} @VARIABLE"
-                    ));
-                }
-                None => {}
-            }
-        }
-    }
-    Ok(variables)
 }
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
@@ -318,17 +214,6 @@ mod tests {
         let given = words.split(' ').map(OsString::from);
         let mark = "3".parse().unwrap();
         quoted(&command(std::path::Path::new("/f"), &mark, given))
-    }
-
-    #[test]
-    fn a_mark_reads_back() {
-        for text in ["3", "2:word", "2:word:watched"] {
-            let mark: FrontMark = text.parse().unwrap();
-            assert_eq!(mark.to_string(), text);
-            assert_eq!(mark.word.is_some(), text.contains(':'));
-            assert_eq!(mark.is_watched, text.ends_with("watched"));
-        }
-        assert!("x:3".parse::<FrontMark>().is_err());
     }
 
     #[test]

@@ -17,9 +17,7 @@ const LONGEST_PART: usize = 200 << 20;
 pub(super) fn part_word(part: &Result<Record, PeerFault>) -> Vec<u8> {
     match part {
         Ok(record) => record_word(record, LONGEST_PART),
-        Err(fault) => super::connection::fault_word(fault)
-            .to_string()
-            .into_bytes(),
+        Err(fault) => super::words::fault_word(fault).to_string().into_bytes(),
     }
 }
 
@@ -44,9 +42,7 @@ fn record_word(record: &Record, longest: usize) -> Vec<u8> {
     }
     let text = "what it measured is longer than ranks send each other".to_owned();
     let fault = PeerFault { text, exit_code: 1 };
-    super::connection::fault_word(&fault)
-        .to_string()
-        .into_bytes()
+    super::words::fault_word(&fault).to_string().into_bytes()
 }
 
 /// What ranks said at the end, read.
@@ -74,7 +70,7 @@ impl RankParts {
                     out.records.insert(rank, record);
                 }
                 None => {
-                    let fault = super::connection::fault_of(word);
+                    let fault = super::words::fault_of(word);
                     out.faults.extend(fault.map(|fault| (rank, fault)));
                 }
             }
@@ -91,6 +87,13 @@ impl RankParts {
             records: records.collect(),
             faults: BTreeMap::new(),
         }
+    }
+
+    /// Whether all of so many ranks have said what they had measured when they ended.
+    fn have_all_ended(&self, size: u32) -> bool {
+        let mut records = self.records.values();
+        let is_whole = u32::try_from(self.records.len()) == Ok(size);
+        is_whole && records.all(|record| record.outcome.status != Status::Incomplete)
     }
 
     /// Of ranks that have no part, what they said last.
@@ -171,18 +174,25 @@ impl GroupTrial {
 
     /// Who is lost, where and why, which the parts themselves do not say.
     fn name_lost(&self, record: &mut Record, whys: &BTreeMap<u32, String>) {
-        let silent = self.connection.seen().lost();
+        self.name(record, &self.connection.seen().lost(), whys);
+    }
+
+    fn name(&self, record: &mut Record, silent: &[u32], whys: &BTreeMap<u32, String>) {
         let Some(group) = &mut record.group else {
             return;
         };
         group.lost.retain(|lost| !silent.contains(&lost.rank));
         group.lost.extend(silent.iter().map(|rank| LostRank {
             rank: *rank,
-            host: None,
             why: "nothing was heard of it any more".into(),
+            ..LostRank::default()
         }));
         group.lost.sort();
+        let began = self.connection.began_at();
         for lost in &mut group.lost {
+            let heard = self.connection.seen().heard_at(lost.rank);
+            let heard = heard.filter(|_| began > 0);
+            lost.last_heard_ns = heard.map(|at| at.saturating_sub(began));
             let host = lost.host.take();
             lost.host = host.or_else(|| self.connection.host_of(lost.rank));
             if let Some(why) = whys.get(&lost.rank) {
@@ -205,14 +215,20 @@ impl GroupTrial {
         }
     }
 
-    /// What there is while it goes on, as what is kept if nothing more comes.
-    pub(super) fn so_far(&self, elapsed_ns: u64) -> Option<Record> {
+    /// What there is while it goes on, as what is kept if nothing more comes. Where a signal has come those
+    /// of whom nothing was heard since `told_at` are named: a launcher kills the others soon.
+    pub(super) fn so_far(&self, elapsed_ns: u64, told_at: Option<u64>) -> Option<Record> {
         let seen = self.connection.seen();
-        let mut record = self.record(RankParts::snapshots(&seen.snapshots())).ok()?;
+        let parts = RankParts::snapshots(&seen.snapshots());
+        let have_all_ended = parts.have_all_ended(self.connection.size);
+        let mut record = self.record(parts).ok()?;
         if seen.lost().is_empty()
             && let Some(group) = &mut record.group
         {
             group.lost.clear();
+        }
+        if have_all_ended && record.outcome.status == Status::Interrupted {
+            return Some(record);
         }
         record.outcome = Outcome {
             status: Status::Incomplete,
@@ -222,9 +238,17 @@ impl GroupTrial {
                 Nanos(elapsed_ns)
             )),
         };
+        let others = 1..self.connection.size;
+        let is_silent = |rank: &u32| seen.heard_at(*rank) < told_at;
+        let silent: Vec<u32> = others.filter(is_silent).collect();
+        let whys = silent.iter().map(|rank| (*rank, SILENT.to_owned()));
+        self.name(&mut record, &silent, &whys.collect());
         Some(record)
     }
 }
+
+/// Why a rank may be the one with whose death the end of the others began.
+const SILENT: &str = "nothing was heard of it after a signal had told the others to end";
 
 /// What the clock of the day showed when this machine's clock showed `at`.
 pub(super) fn wall_time_of(clock: &MachineClock, at: u64) -> String {
@@ -260,7 +284,7 @@ mod tests {
         assert_eq!(shorter.workers[0].measured, None);
         assert!(shorter.notices[0].contains("what each worker counted is left out"));
         let nothing = record_word(&part, 10);
-        let fault = super::super::connection::fault_of(&nothing).unwrap();
+        let fault = super::super::words::fault_of(&nothing).unwrap();
         assert!(
             fault.text.contains("longer than ranks send"),
             "{}",

@@ -69,7 +69,7 @@ impl Launch {
     /// `None` where no launcher started several of this process, or where each says by itself which
     /// rank it is.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
-        let text = |name: &str| super::text(matches, name);
+        let text = |name: &str| super::options::text(matches, name);
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
         check_number(matches)?;
@@ -92,7 +92,7 @@ impl Launch {
             choice,
             timing,
             max_skew,
-            target_is: super::target_is(matches),
+            target_is: super::reach::target_is(matches),
             launched,
         }))
     }
@@ -156,7 +156,7 @@ fn check_effect(matches: &ArgMatches) -> Result<()> {
         let source = matches.try_contains_id(name).ok();
         source.and_then(|_| matches.value_source(name)) == Some(ValueSource::CommandLine)
     };
-    let by_clock = super::text(matches, "rank").is_some();
+    let by_clock = super::options::text(matches, "rank").is_some();
     let environment = |name: &str| std::env::var(name).ok();
     let is_there = |name: &str| matches.try_contains_id(name).is_ok_and(|given| given);
     let starts_one = ["hosts", "hostfile", super::front::MARK];

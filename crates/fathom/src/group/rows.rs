@@ -1,7 +1,7 @@
 //! Rows of an experiment, measured by all ranks: the root has the experiment, and tells the others each
 //! of its slots.
 
-use super::connection::{fault_by, fault_word};
+use super::words::{fault_by, fault_word};
 use super::course::{GroupOutput, GroupTerms, StepWord};
 use super::together::{RankGroup, WorkAsked};
 use super::work::GroupWork;

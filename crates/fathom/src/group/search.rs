@@ -1,9 +1,9 @@
 //! The search for the highest rate at which a threshold holds, by all ranks of a load: the root decides
 //! each step from the record of all of the one before, and tells the others.
 
-use super::connection::{fault_of, fault_word};
 use super::together::RankGroup;
-use super::watched::{LoadSoFar, RankWatch, telling};
+use super::watched::{RankWatch, telling};
+use super::words::{fault_of, fault_word};
 use crate::live::{Live, LiveView, WorkView, ended, records as records_of};
 use crate::load::knee_exit_code;
 use crate::tell::layout;
@@ -171,8 +171,9 @@ impl RankSteps<'_> {
         };
         let (live, connection) = (&self.live, self.group.connection);
         connection.seen().begin_work();
-        let measured = telling(connection, self.context.clone(), |context| {
-            let mut watch = RankWatch::new(live, connection, LoadSoFar::told_by(context));
+        let asked = own.asked.clone();
+        let measured = telling(connection, self.context.clone(), asked, |context| {
+            let mut watch = RankWatch::new(live, connection);
             setup.run(&own.plan, context, &mut watch)
         });
         let part = match measured.map_err(|error| fault(error.to_string(), 1))? {

@@ -1,13 +1,14 @@
 //! The work of ranks that a launcher started: one plan, one start, one record.
 
 use super::agree::{Hello, agree};
-use super::connection::{RankLink, fault_by, fault_of, fault_word};
+use super::connection::RankLink;
 use super::course::{GroupOutput, GroupTerms};
 use super::ending::{broken_off, end_with, stop_with_the_stopped};
 use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
 use super::launched::Launch;
 use super::rows::RootWork;
 use super::watched::telling;
+use super::words::{fault_by, fault_of, fault_word};
 use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
@@ -71,6 +72,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         context,
         asked,
         thresholds: Vec::new(),
+        target_set: None,
     };
     let outcome = group.run();
     Ok(end_with(&connection, outcome))
@@ -83,6 +85,8 @@ pub(super) struct RankGroup<'a> {
     pub(super) context: Context,
     pub(super) asked: GroupAsked,
     thresholds: Vec<Threshold>,
+    /// The number of its target, where hosts have targets of their own.
+    target_set: Option<u32>,
 }
 
 /// How one of several works is done.
@@ -116,6 +120,7 @@ impl RankGroup<'_> {
             is_told_people: self.asked.job.is_none(),
         };
         let agreed = agree(self.connection, &hello).map_err(RunError::from)?;
+        self.target_set = agreed.target_set;
         let group = GroupAccount {
             size: self.connection.size,
             launcher: format!("{} ({})", self.launch.launched.by, agreed.library),
@@ -227,7 +232,7 @@ impl RankGroup<'_> {
         live.begin_plain(work.view(&context));
         // It keeps what there is as long as others measure.
         let mut keeper = self.keeper(&trial, context.clock, &terms.targets)?;
-        let part = telling(self.connection, context, |context| {
+        let part = telling(self.connection, context, work.asked(), |context| {
             work.measure(context, live, self.connection)
         });
         let part = part?.map(|record| self.clocked(record));
@@ -252,6 +257,7 @@ impl RankGroup<'_> {
             rank: self.connection.rank,
             group: group.clone(),
             fresh_run,
+            target_set: self.target_set,
             by: StartBy::Peers(Arc::clone(self.connection) as Arc<dyn host::Peers>),
         };
         Context {
@@ -347,6 +353,7 @@ impl RankGroup<'_> {
         if record.elapsed_ns > 0 {
             let drift = self.connection.clock_drift();
             let host = record.generator_mut();
+            host.clock_offset_ns = Some(self.connection.seen().ahead_ns());
             host.clock_bound_ns = Some(self.connection.bound_ns());
             host.clock_drift_ns = drift.map(|drift| drift.ns);
             host.clock_drift_bound_ns = drift.map(|drift| drift.bound_ns);

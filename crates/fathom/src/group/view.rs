@@ -2,7 +2,7 @@
 
 use group::{AgreedStart, GroupEvent, Word};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the group's thread tells while nobody waits for it.
@@ -17,6 +17,10 @@ pub(crate) struct GroupView {
     /// clock.
     bound_ns: AtomicU64,
     began_at: AtomicU64,
+    /// By how much the root's clock was ahead then.
+    ahead_ns: AtomicI64,
+    /// At the root: when something came of each rank last.
+    heard: Mutex<BTreeMap<u32, u64>>,
     /// At the root: how the last start was agreed on.
     agreed: Mutex<Option<AgreedStart>>,
 }
@@ -39,14 +43,19 @@ impl GroupView {
             }
             GroupEvent::Begin {
                 at,
+                ahead_ns,
                 bound_ns,
                 agreed,
             } => {
+                self.ahead_ns.store(*ahead_ns, Relaxed);
                 *locked(&self.agreed) = *agreed;
                 self.is_halted.store(false, Relaxed);
                 *locked(&self.most) = None;
                 self.bound_ns.store(*bound_ns, Relaxed);
                 self.began_at.store(*at, Relaxed);
+            }
+            GroupEvent::Spoke(rank, at) => {
+                locked(&self.heard).insert(*rank, *at);
             }
             GroupEvent::Broken(_) | GroupEvent::End(_) => self.is_halted.store(true, Relaxed),
             GroupEvent::Heard(_) | GroupEvent::Answered(_) | GroupEvent::Compared(_) => {}
@@ -80,6 +89,15 @@ impl GroupView {
 
     pub(super) fn bound_ns(&self) -> u64 {
         self.bound_ns.load(Relaxed)
+    }
+
+    pub(super) fn ahead_ns(&self) -> i64 {
+        self.ahead_ns.load(Relaxed)
+    }
+
+    /// When something came of a rank last.
+    pub(super) fn heard_at(&self, rank: u32) -> Option<u64> {
+        locked(&self.heard).get(&rank).copied()
     }
 
     pub(super) fn began_at(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! What a rank says of itself while it measures, and what the root shows of all of them.
 //!
-//! Whoever watches a group watches the root, whose own share is not what was asked for. A run tells
-//! the root about itself by snapshots that are kept, too; a load has none, and is told of here.
+//! Whoever watches a group watches the root, whose own share is not what was asked for. Each rank tells
+//! the root about itself by snapshots, which are kept, too.
 
 use super::connection::RankLink;
 use crate::live::{Live, RankNow};
@@ -10,7 +10,7 @@ use host::{Context, Event, SnapshotRule, Watch};
 use record::{Interval, Measurements, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 /// A rank says so often what it has done.
 const TELL_NS: u64 = 1_000_000_000;
@@ -21,14 +21,7 @@ const SILENT_NS: u64 = 3 * TELL_NS;
 pub(super) struct RankWatch {
     live: Live,
     connection: Arc<RankLink>,
-    load: Option<LoadSoFar>,
     heard: BTreeMap<u32, Heard>,
-}
-
-/// What a load has done since its warm-up.
-pub(super) struct LoadSoFar {
-    to: Sender<Record>,
-    said: Record,
 }
 
 /// What a rank said last: all that it has done, and what of it was new.
@@ -40,26 +33,6 @@ struct Heard {
     elapsed_ns: u64,
     operations: Measurements,
     last: Interval,
-}
-
-impl LoadSoFar {
-    /// Where somebody listens to what is measured so far.
-    pub(super) fn told_by(context: &Context) -> Option<Self> {
-        let rule = context.snapshots.as_ref()?;
-        Some(Self::new(rule.to.clone()))
-    }
-
-    fn new(to: Sender<Record>) -> Self {
-        let said = Record::default();
-        Self { to, said }
-    }
-
-    /// Whoever joins parts passes over it: it names no group.
-    fn tell(&mut self, interval: &Interval) {
-        self.said.operations.merge(&interval.operations);
-        self.said.elapsed_ns = interval.end_ns;
-        let _nobody_listens_any_more = self.to.send(self.said.clone());
-    }
 }
 
 impl Heard {
@@ -82,11 +55,10 @@ impl Heard {
 }
 
 impl RankWatch {
-    pub(super) fn new(live: &Live, connection: &Arc<RankLink>, load: Option<LoadSoFar>) -> Self {
+    pub(super) fn new(live: &Live, connection: &Arc<RankLink>) -> Self {
         Self {
             live: live.clone(),
             connection: Arc::clone(connection),
-            load,
             heard: BTreeMap::new(),
         }
     }
@@ -129,9 +101,6 @@ impl Watch for RankWatch {
         let Event::Interval { interval, .. } = event else {
             return self.live.on(event);
         };
-        if let Some(load) = &mut self.load {
-            load.tell(interval);
-        }
         if self.live.every_ns().is_none() {
             return;
         }
@@ -149,10 +118,7 @@ impl Watch for RankWatch {
     /// Not more often than ranks say something: between two words there is nothing new.
     fn every_ns(&self) -> Option<u64> {
         let shown = self.live.every_ns();
-        match self.load {
-            Some(_) => Some(TELL_NS),
-            None => shown.map(|every| every.max(TELL_NS)),
-        }
+        shown.map(|every| every.max(TELL_NS))
     }
 }
 
@@ -160,6 +126,7 @@ impl Watch for RankWatch {
 pub(super) fn telling<T>(
     connection: &RankLink,
     context: Context,
+    asked: BTreeMap<String, String>,
     measure: impl FnOnce(&Context) -> T,
 ) -> std::io::Result<T> {
     let (to, snapshots) = channel::<Record>();
@@ -170,6 +137,7 @@ pub(super) fn telling<T>(
         for mut record in snapshots {
             // It may be all that is heard of this rank.
             let host = record.generator_mut();
+            host.clock_offset_ns = Some(seen.ahead_ns());
             host.clock_bound_ns = Some(seen.bound_ns());
             host.library = Some(library.clone());
             let bytes = serde_json::to_vec(&record).unwrap_or_default();
@@ -180,6 +148,7 @@ pub(super) fn telling<T>(
         snapshots: Some(SnapshotRule {
             every_ns: TELL_NS,
             to,
+            asked,
         }),
         ..context
     };
@@ -219,24 +188,5 @@ mod tests {
         }
         assert_eq!(sum, 25);
         assert_eq!((heard.last.start_ns, heard.last.end_ns), (3, 4));
-    }
-
-    #[test]
-    fn a_load_says_what_it_has_done_so_far_and_is_no_part_of_a_record() {
-        let (to, said) = std::sync::mpsc::channel();
-        let mut load = LoadSoFar::new(to);
-        for (start_ns, count) in [(0, 7), (10, 1)] {
-            load.tell(&Interval {
-                start_ns,
-                end_ns: start_ns + 10,
-                operations: done(0, count).operations,
-                ..Interval::default()
-            });
-        }
-        drop(load);
-        let said: Vec<Record> = said.iter().collect();
-        let told = said.iter().map(|of| (of.elapsed_ns, of.operations.count()));
-        assert_eq!(told.collect::<Vec<_>>(), [(10, 7), (20, 8)]);
-        assert!(said.iter().all(|of| of.group.is_none()));
     }
 }

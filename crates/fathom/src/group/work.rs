@@ -1,7 +1,7 @@
 //! What the ranks of a group do together: a stage of a run, or a load.
 
 use super::connection::RankLink;
-use super::watched::{LoadSoFar, RankWatch};
+use super::watched::RankWatch;
 use crate::live::{Live, LiveView, WorkView, page_title};
 use anyhow::Result;
 use conduct::{LoadTask, unstarted_load};
@@ -9,7 +9,7 @@ use host::{CommonStart, Context, PeerFault};
 use object::{LoadError, LoadShare};
 use record::{Difference, Record};
 use run::{RunError, execute_stage, files_of, unstarted};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
@@ -50,7 +50,7 @@ impl GroupWork {
     pub(super) fn plan(&self) -> String {
         match self {
             Self::Stage(stage) => {
-                let plans: Vec<String> = stage.0.iter().map(super::plan).collect();
+                let plans: Vec<String> = stage.0.iter().map(super::place::plan).collect();
                 plans.join(" ")
             }
             Self::Load(task) => {
@@ -61,6 +61,14 @@ impl GroupWork {
                 }
                 record::hash_of(format!("{effective:?} {:?}", task.asked).as_bytes())
             }
+        }
+    }
+
+    /// What was asked, where whoever measures knows only what it came to.
+    pub(super) fn asked(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Load(task) => task.asked.clone(),
+            Self::Stage(_) => BTreeMap::new(),
         }
     }
 
@@ -92,7 +100,7 @@ impl GroupWork {
         let mut of_phase = |workload: &mut Workload| {
             let is_met = workload.targets.iter().any(|path| written.contains(path));
             let asked = workload.shift;
-            if writes(workload) {
+            if workload.writes_blocks() {
                 written.extend(workload.targets.iter().cloned());
                 workload.shift = asked.filter(|by| is_only || *by == Shift::By(0));
             } else if is_met && workload.files.meta.is_empty() {
@@ -148,7 +156,7 @@ impl GroupWork {
         live: &Live,
         connection: &Arc<RankLink>,
     ) -> Result<Record, PeerFault> {
-        let mut watch = RankWatch::new(live, connection, self.so_far(context));
+        let mut watch = RankWatch::new(live, connection);
         match self {
             Self::Stage(stage) => {
                 let measured = check_files(&stage.0, context)
@@ -184,23 +192,6 @@ impl GroupWork {
             },
         }
     }
-}
-
-impl GroupWork {
-    /// What a load tells the root while it goes on; a run says so by its snapshots.
-    fn so_far(&self, context: &Context) -> Option<LoadSoFar> {
-        match self {
-            Self::Load(_) => LoadSoFar::told_by(context),
-            Self::Stage(_) => None,
-        }
-    }
-}
-
-fn writes(workload: &Workload) -> bool {
-    let reads = workload
-        .read_percent()
-        .is_ok_and(|percent| percent >= 100.0);
-    !reads && workload.files.meta.is_empty()
 }
 
 /// Another part of the target than was asked for.
@@ -242,13 +233,12 @@ fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     let has_others = start.is_some_and(|start| start.group.size > 1);
     let is_one = start.is_some_and(CommonStart::has_one_target);
     for workload in phases.iter().map(|phase| &phase.workload) {
-        let has_own =
-            workload.files.sharing == FileSharing::PerWorker || !workload.files.meta.is_empty();
+        let has_own = workload.files.sharing == FileSharing::PerWorker;
         let is_server = |target: &PathBuf| run::is_server(target);
         let is_shared = has_others && (is_one || workload.targets.iter().any(is_server));
         // A pass of reads would come to blocks that another rank has not written yet.
         let reads_others = workload.reads_back() && !workload.parts_blocks();
-        if !is_shared || has_own || workload.read_percent()? >= 100.0 || !reads_others {
+        if !is_shared || has_own || !workload.writes_blocks() || !reads_others {
             continue;
         }
         let fault = PeerFault {

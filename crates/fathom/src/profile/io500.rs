@@ -11,8 +11,8 @@ use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{
-    Io500Asked, Io500Course, Io500Group, Io500Step, WorkDir, arm_name, check_room, io500_phases,
-    io500_sizes, io500_text, remove_stale_dirs,
+    Io500Asked, Io500Course, Io500Group, WorkDir, arm_name, check_room, io500_phases, io500_sizes,
+    io500_text, remove_stale_dirs,
 };
 use host::Context;
 use lab::Kept;
@@ -22,7 +22,7 @@ use run::{execute_stage, unstarted};
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
 use units::{Bytes, Nanos};
-use workload::{IO500_STONEWALL, Phase};
+use workload::{IO500_STONEWALL, Phase, Stage};
 
 mod together;
 
@@ -334,8 +334,8 @@ fn phases_alone(
     results: &Results,
     records: &mut Vec<Record>,
 ) -> Result<()> {
-    while let Some(step) = course.step().map_err(super::told)? {
-        let mut record = measured(&step, context, live, records.is_empty())?;
+    while let Some(stage) = course.step().map_err(super::told)? {
+        let mut record = measured(&stage, context, live, records.is_empty())?;
         course.took(&mut record);
         let kept = results.keep(Kept::Record(&record));
         records.push(record);
@@ -348,15 +348,12 @@ fn phases_alone(
 }
 
 /// The record of a phase on this host alone; what did not begin is one too, but for the first.
-fn measured(step: &Io500Step, context: &Context, live: &Live, is_first: bool) -> Result<Record> {
-    live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
-        &step.stage,
-        context,
-    ))));
-    let mut record = match execute_stage(&step.stage, context, &mut live.clone()) {
+fn measured(stage: &Stage, context: &Context, live: &Live, is_first: bool) -> Result<Record> {
+    live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(stage, context))));
+    let mut record = match execute_stage(stage, context, &mut live.clone()) {
         Ok(mut records) => records.pop().unwrap_or_default(),
         Err(error) if is_first => return Err(error.into()),
-        Err(error) => unstarted(&step.stage.0[0], context, &error),
+        Err(error) => unstarted(&stage.0[0], context, &error),
     };
     record.notices.extend(live.notice());
     live.keep(Kept::Record(&record));

@@ -15,12 +15,27 @@ impl GroupMember {
         self.next_tell = now;
     }
 
-    /// Wants what was begun to end.
+    /// What was begun is to end. That this rank lives is said at once: a launcher may kill all before long,
+    /// and the root wants to know whom it had killed already.
+    pub(super) fn hear_halt(&mut self, now: u64, start: u32, out: &mut Vec<Act>) {
+        if start != self.begun {
+            return;
+        }
+        self.next_tell = now;
+        if !self.is_halted {
+            self.is_halted = true;
+            out.push(Act::Halted);
+        }
+    }
+
+    /// Wants what was begun to end; who wants it again at the root hears who lives.
     pub(super) fn halt(&mut self, out: &mut Vec<Act>) {
-        if self.is_halted || self.begun == 0 {
+        if self.begun == 0 {
             return;
         }
         match &mut self.root {
+            Some(root) if self.is_halted => root.tell_halt(self.begun, out),
+            None if self.is_halted => {}
             Some(root) => {
                 root.halt(self.begun, out);
                 self.is_halted = true;

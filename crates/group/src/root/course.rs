@@ -9,8 +9,13 @@ impl Root {
     pub(crate) fn halt(&mut self, start: u32, out: &mut Vec<Act>) {
         if start == self.starts && !self.is_halted {
             self.is_halted = true;
-            self.tell_all(&Message::Halt { start }, out);
+            self.tell_halt(start, out);
         }
+    }
+
+    /// Says that what was begun is to end; whoever lives answers.
+    pub(crate) fn tell_halt(&self, start: u32, out: &mut Vec<Act>) {
+        self.tell_all(&Message::Halt { start }, out);
     }
 
     pub(crate) fn is_halted(&self) -> bool {

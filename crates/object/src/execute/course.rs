@@ -37,12 +37,13 @@ pub(super) fn threads(
     Ok(running)
 }
 
-/// Waits for the threads; the signal that ended them, if one did.
+/// Waits for the threads, and has somebody `look` meanwhile; the signal that ended them, if one did.
 pub(super) fn wait(
     shared: &Shared,
     running: &[JoinHandle<std::io::Result<ThreadReport>>],
     context: &Context,
     observation: &mut Observation<'_, '_, '_>,
+    look: &mut dyn FnMut(u64),
 ) -> Option<i32> {
     let clock = context.clock;
     let (mut signalled, mut halted_at) = (None, None);
@@ -50,6 +51,7 @@ pub(super) fn wait(
         let wait_ns = observation.wait_ns();
         clock.sleep_until(clock.now() + wait_ns);
         let now = observation.woke(wait_ns);
+        look(now);
         if let Some(caught) = sys::caught_signal() {
             shared.stop.store(true, Relaxed);
             let (_, since) = *signalled.get_or_insert((caught.signal, now));

@@ -117,6 +117,7 @@ fn of_two(rank: u32, peers: OfTwo) -> Context {
                 ..GroupAccount::default()
             },
             fresh_run: 7,
+            target_set: None,
             by: StartBy::Peers(Arc::new(peers)),
         }),
         ..context()

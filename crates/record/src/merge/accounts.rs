@@ -2,7 +2,7 @@
 
 use crate::{
     Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, PaceAccount,
-    Record, Residency, Span, Status, TargetFact, Verification,
+    Record, Span, Status, TargetFact, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,37 +68,50 @@ pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
     causes
 }
 
-/// What of a target is a rank's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What of a target is a rank's own, of those that use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sharing {
-    /// All of it: each rank has a target of its own under the name that all have.
-    EachItsOwn,
     /// Its files, where the target has files.
     OwnFiles,
     /// Blocks of files that all use.
     OwnBlocks,
+    /// Nothing: all use the same files, and may use the same blocks.
+    SameFiles,
     /// Nobody says that anything is.
     Unknown,
 }
 
+impl Sharing {
+    /// Whether all use the same files.
+    pub(super) fn is_of_same_files(self) -> bool {
+        matches!(self, Self::OwnBlocks | Self::SameFiles)
+    }
+}
+
 impl TargetFact {
-    /// Targets of all ranks in one order: what they share once, with the holes that some rank found,
-    /// as not every rank looks for them; and of what each has for itself the sum.
-    pub(super) fn of_all(mut targets: Vec<Self>, are: Sharing) -> Vec<Self> {
+    /// What ranks tell of the targets that all of them use, in one order: what they share once, with the
+    /// holes that some rank found, as not every rank looks for them; and of files that each has for
+    /// itself the sum.
+    pub(super) fn of_one(targets: Vec<Self>, are: Sharing) -> Vec<Self> {
+        let adds = |other: &Self, kept: &Self| {
+            are == Sharing::OwnFiles && other.files > 0 && kept.files > 0
+        };
+        Self::joined(targets, adds)
+    }
+
+    /// Different targets under one name: their sum.
+    pub(super) fn of_several(targets: Vec<Self>) -> Vec<Self> {
+        Self::joined(targets, |_, _| true)
+    }
+
+    fn joined(mut targets: Vec<Self>, adds: impl Fn(&Self, &Self) -> bool) -> Vec<Self> {
         targets.sort_by_cached_key(|target| {
             let sizes = (target.files, target.bytes, target.hole_bytes);
             (target.path.clone(), target.kind.clone(), sizes)
         });
-        targets.dedup_by(|other, kept| {
-            let adds = match are {
-                Sharing::EachItsOwn => true,
-                Sharing::OwnFiles => other.files > 0 && kept.files > 0,
-                Sharing::OwnBlocks | Sharing::Unknown => false,
-            };
-            match adds {
-                true => kept.takes_in(other),
-                false => kept.is_that(other),
-            }
+        targets.dedup_by(|other, kept| match adds(other, kept) {
+            true => kept.takes_in(other),
+            false => kept.is_that(other),
         });
         targets
     }
@@ -258,14 +271,6 @@ impl LockAccount {
     pub(super) fn merge(&mut self, other: Self) {
         texts(&mut self.mode, &other.mode);
         self.wait.merge(&other.wait);
-    }
-}
-
-impl Residency {
-    pub(super) fn merge(&mut self, other: Self) {
-        add_to(&mut self.total_bytes, other.total_bytes);
-        self.before_bytes = sum(self.before_bytes, other.before_bytes);
-        self.after_bytes = sum(self.after_bytes, other.after_bytes);
     }
 }
 

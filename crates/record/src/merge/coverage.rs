@@ -1,30 +1,24 @@
 //! The blocks that several hosts used, where they used different ones.
 
 use super::accounts::{Sharing, add_to};
-use crate::{Coverage, Record};
+use crate::Coverage;
 use units::lossless::u64_to_f64;
 
 impl Coverage {
-    /// The use of all hosts together; unknown where they may have used the same blocks, or one of
-    /// them does not say which it used.
+    /// The use of all together, of which each has this for itself; unknown where they may have used the
+    /// same blocks.
     ///
     /// What there is of each file is added as a run adds the files of its workers. Blocks of the same
     /// file were different ones, and the file is as long as each of them says.
-    pub(super) fn of_all<'a>(
-        parts: impl Iterator<Item = &'a Record>,
-        are: Sharing,
-    ) -> Option<Self> {
-        let begun = parts.filter(|part| part.has_begun());
-        let all: Option<Vec<&Self>> = begun.map(|part| part.coverage.as_ref()).collect();
-        let (first, rest) = all?
-            .split_first()
-            .map(|(first, rest)| (*first, rest.to_vec()))?;
+    pub(super) fn beside(all: &[&Self], are: Sharing) -> Option<Self> {
         let plus = match are {
-            Sharing::EachItsOwn | Sharing::OwnFiles => Self::with_other_files,
+            Sharing::OwnFiles => Self::with_other_files,
             Sharing::OwnBlocks => Self::with_other_blocks,
-            Sharing::Unknown => return None,
+            Sharing::SameFiles | Sharing::Unknown => return None,
         };
-        rest.into_iter().try_fold(first.clone(), plus)
+        let (first, rest) = all.split_first()?;
+        let mut rest = rest.iter().copied();
+        rest.try_fold((*first).clone(), plus)
     }
 
     fn with_other_files(self, other: &Self) -> Option<Self> {
@@ -68,7 +62,7 @@ impl Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::GroupAccount;
+    use crate::{GroupAccount, Record, TargetReach};
 
     /// What a rank did to the blocks of a target that is shared so.
     fn rank(number: u32, shared: &str, uses: [u64; 5]) -> Record {
@@ -115,6 +109,36 @@ mod tests {
             assert_eq!((all.blocks, all.touched, all.uses), (10, 5, 12));
             assert_eq!(all.hottest_fifth_share, 0.25);
         }
+    }
+
+    /// Two ranks on one machine and one on another, each machine with a target of its own.
+    fn local(shared: &str, sets: [Option<u32>; 3]) -> Option<Coverage> {
+        let uses = [[3, 1, 0, 0, 0], [0, 0, 2, 3, 3], [1; 5]];
+        let parts = (0..3).map(|number| {
+            let at = number as usize;
+            let mut part = rank(number, shared, uses[at]);
+            part.group.as_mut()?.target_is = Some(TargetReach::Local);
+            let host = part.generator_mut();
+            host.target_set = sets[at];
+            host.environment.system.boot_id = Some(["a", "a", "b"][at].into());
+            Some(part)
+        });
+        Record::merge_all(parts.flatten()).unwrap().coverage
+    }
+
+    #[test]
+    fn ranks_of_one_target_are_added_as_its_users_and_targets_as_files() {
+        let known = [Some(0), Some(0), Some(1)];
+        let all = local("partitioned", known).unwrap();
+        assert_eq!((all.blocks, all.touched, all.uses), (20, 10, 17));
+        assert_eq!(all.buckets, [4, 2, 3, 4, 4]);
+        let all = local("per-worker", known).unwrap();
+        assert_eq!(all.blocks, 30);
+        assert_eq!(local("shared", known), None, "two of them use one file");
+        let each = local("shared", [Some(0), Some(1), Some(2)]).unwrap();
+        assert_eq!((each.blocks, each.uses), (30, 17));
+        assert_eq!(local("partitioned", [None; 3]), None, "nobody knows");
+        assert_eq!(local("per-worker", [None; 3]).unwrap().blocks, 30);
     }
 
     #[test]

@@ -2,8 +2,35 @@
 
 use super::accounts::{add_to, both};
 use crate::{EndpointAccount, LoadAccount, RequestPhases, SigningCost};
+use std::mem::take;
 
 impl LoadAccount {
+    /// Takes away what is of all hosts alone: what is long, or the same on each.
+    pub(super) fn set_aside(&mut self) -> Self {
+        Self {
+            scenario: take(&mut self.scenario),
+            users: take(&mut self.users),
+            phases: take(&mut self.phases),
+            iterations: take(&mut self.iterations),
+            setup: take(&mut self.setup),
+            teardown: take(&mut self.teardown),
+            ..Self::default()
+        }
+    }
+
+    /// Gives it back.
+    pub(super) fn with(self, aside: Self) -> Self {
+        Self {
+            scenario: aside.scenario,
+            users: aside.users,
+            phases: aside.phases,
+            iterations: aside.iterations,
+            setup: aside.setup,
+            teardown: aside.teardown,
+            ..self
+        }
+    }
+
     /// Adds the load of other hosts. Users are added with the series; what the server says of itself
     /// and a search are made from the hosts, and thresholds are judged again.
     pub(super) fn merge(&mut self, other: Self) {

@@ -6,7 +6,7 @@ use super::heat;
 use super::hosts::hosts;
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
-use record::{Coverage, MachineAccount, Record};
+use record::{Coverage, MachineAccount, Record, WalkLevels};
 use units::{ByteRate, Bytes, Nanos, Rate};
 
 /// What counters of the CPU may be late by, on top of all CPUs.
@@ -146,11 +146,28 @@ fn walk(page: &mut Page, record: &Record) {
     page.fact(
         "walk",
         &format!(
-            "{} entries looked at, {rate}; {} found",
+            "{} entries looked at, {rate}; {} found{}",
             grouped(walk.entries),
-            grouped(walk.matched)
+            grouped(walk.matched),
+            walk.levels.map_or_else(String::new, dealt)
         ),
     );
+}
+
+/// How ranks shared a walk.
+fn dealt(levels: WalkLevels) -> String {
+    let WalkLevels { fewest, most } = levels;
+    if levels.agree() {
+        let read = if most == 1 {
+            "first level".to_owned()
+        } else {
+            format!("first {most} levels")
+        };
+        return format!("; every rank read the {read}, and the rest was dealt out");
+    }
+    format!(
+        "; NOT RELIABLE: ranks saw different directories and dealt them out below level {fewest} and below level {most}, so that entries may be counted twice or not at all"
+    )
 }
 
 fn in_flight(page: &mut Page, record: &Record) {
@@ -376,5 +393,16 @@ mod tests {
         let mut silent = rank(1, None);
         silent.elapsed_ns = 0;
         assert_eq!(of(vec![rank(0, window), silent]), "0.50");
+    }
+
+    #[test]
+    fn how_ranks_shared_a_walk_is_said_and_that_they_saw_different_trees() {
+        let said = |fewest, most| dealt(WalkLevels { fewest, most });
+        assert_eq!(
+            said(1, 1),
+            "; every rank read the first level, and the rest was dealt out"
+        );
+        assert!(said(3, 3).contains("the first 3 levels, and"));
+        assert!(said(2, 3).contains("NOT RELIABLE: ranks saw different directories"));
     }
 }

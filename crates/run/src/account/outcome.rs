@@ -164,7 +164,8 @@ impl Ended<'_> {
         if !self.phase.workload.rank.has_others() {
             return Vec::new();
         }
-        let idle = (operations.count() == 0).then(|| {
+        let has_walked = self.walk().is_some_and(|walk| walk.entries > 0);
+        let idle = (operations.count() == 0 && !has_walked).then(|| {
             let called = record.generator().called();
             format!("{called}: no operation of the measured time fell to it")
         });

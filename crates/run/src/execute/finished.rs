@@ -234,6 +234,7 @@ mod tests {
                     ..GroupAccount::default()
                 },
                 fresh_run: 7,
+                target_set: None,
                 by: StartBy::Peers(peers),
             }),
             snapshots: None,

@@ -32,6 +32,14 @@ impl Workload {
         }
     }
 
+    /// Whether it writes blocks of its targets. Metadata operations make and remove files, and write no block
+    /// of any; shares of reads and writes that contradict each other may write, until somebody refuses them.
+    #[must_use]
+    pub fn writes_blocks(&self) -> bool {
+        let reads_alone = self.read_percent().is_ok_and(|percent| percent >= 100.0);
+        !reads_alone && self.files.meta.is_empty()
+    }
+
     /// Whether the run ends when every block was used once.
     #[must_use]
     pub fn runs_to_completion(&self) -> bool {
@@ -73,5 +81,32 @@ impl Workload {
     pub fn gives_up_targets(&self) -> bool {
         let given_up = |target| self.files.allow_destroy.contains(target);
         !self.targets.is_empty() && self.targets.iter().all(given_up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::apply;
+
+    #[test]
+    fn what_is_not_known_to_read_alone_writes_blocks_unless_it_works_on_names() {
+        let writes = |options: &[(&str, &str)]| {
+            let mut workload = Workload::default();
+            for (key, text) in options {
+                apply(&mut workload, key, text).expect("it is an option");
+            }
+            workload.writes_blocks()
+        };
+        assert!(!writes(&[]));
+        assert!(!writes(&[("read-percent", "100")]));
+        assert!(!writes(&[("write-percent", "0")]));
+        assert!(writes(&[("read-percent", "99.9")]));
+        assert!(writes(&[("write-percent", "1")]));
+        let contradictory = [("read-percent", "100"), ("write-percent", "100")];
+        assert!(writes(&contradictory));
+        let names = ("meta", "create,unlink");
+        assert!(!writes(&[names]));
+        assert!(!writes(&[names, ("write-percent", "100")]));
     }
 }

@@ -75,12 +75,12 @@ fn phases_follow_each_other_and_take_what_was_reached() {
     let place = tempfile::tempdir().unwrap();
     let mut course = course(place.path(), 3);
     let mut seen = Vec::new();
-    while let Some(step) = course.step().unwrap() {
-        let phase = &step.stage.0[0];
+    while let Some(stage) = course.step().unwrap() {
+        let phase = &stage.0[0];
         let files = &phase.workload.files;
         if Io500Phase::find(&phase.name).unwrap().role != Io500Role::Writes {
             let size = files.size.map(|size| size.0);
-            seen.push((phase.name.clone(), size, files.total_files, step.is_alone));
+            seen.push((phase.name.clone(), size, files.total_files));
         }
         assert!(phase.workload.targets[0].starts_with(course.dir().data()));
         let mut record = Record {
@@ -97,14 +97,14 @@ fn phases_follow_each_other_and_take_what_was_reached() {
     assert_eq!(
         seen,
         [
-            (name("find"), None, None, true),
-            (name("ior-easy-read"), Some(10 * (2 << 20)), None, false),
-            (name("mdtest-easy-stat"), None, Some(60), false),
-            (name("ior-hard-read"), Some(60 * 47_008), None, false),
-            (name("mdtest-hard-stat"), None, Some(60), false),
-            (name("mdtest-easy-delete"), None, Some(60), false),
-            (name("mdtest-hard-read"), None, Some(60), false),
-            (name("mdtest-hard-delete"), None, Some(60), false),
+            (name("find"), None, None),
+            (name("ior-easy-read"), Some(10 * (2 << 20)), None),
+            (name("mdtest-easy-stat"), None, Some(60)),
+            (name("ior-hard-read"), Some(60 * 47_008), None),
+            (name("mdtest-hard-stat"), None, Some(60)),
+            (name("mdtest-easy-delete"), None, Some(60)),
+            (name("mdtest-hard-read"), None, Some(60)),
+            (name("mdtest-hard-delete"), None, Some(60)),
         ]
     );
     assert_eq!(course.plan().plan.name, IO500_LIKE);

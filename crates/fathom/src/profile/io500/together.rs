@@ -1,12 +1,11 @@
-//! The same on ranks: the root has the course and the results, and does what one does alone.
+//! The same on ranks: the root has the course and the results, and all of them do every phase.
 
-use super::{Asked, Results, Told, finish, measured};
+use super::{Asked, Results, Told, finish};
 use crate::exit::Usage;
 use crate::group::{self, GroupAsked, GroupCourse, GroupWork, Launch};
-use crate::live::Live;
 use anyhow::Result;
 use clap::ArgMatches;
-use conduct::profile::{Io500Course, Io500Group, Io500Step};
+use conduct::profile::{Io500Course, Io500Group};
 use host::Context;
 use lab::Kept;
 use record::{Record, TargetReach};
@@ -74,7 +73,7 @@ impl Io500Together {
         hosts: &[String],
         context: &Context,
         reach: Option<TargetReach>,
-    ) -> Result<Option<Io500Step>> {
+    ) -> Result<Option<Stage>> {
         if self.began.is_none() {
             self.began = Some(context.clock.now());
             self.begin(hosts, context, reach)?;
@@ -122,18 +121,6 @@ impl Io500Together {
         if let Some(course) = &mut self.course {
             course.took(record);
         }
-    }
-
-    /// What the root alone does of it.
-    pub(crate) fn alone(
-        &mut self,
-        step: &Io500Step,
-        context: &Context,
-        live: &Live,
-    ) -> Result<Record> {
-        let mut record = measured(step, context, live, self.records.is_empty())?;
-        self.took(&mut record);
-        Ok(record)
     }
 
     pub(crate) fn keep(&mut self, record: Option<Record>) {

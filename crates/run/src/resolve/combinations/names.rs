@@ -95,10 +95,16 @@ fn walk(asked: &Workload) -> Result<(), RunError> {
             "--meta has at most one walk, as what it found is one number; drop the others",
         );
     }
-    if walks == 1 && asked.rank.has_others() {
-        return conflict(
-            "--meta walk goes over all directories from one host; run it without --rank",
-        );
+    let (_, ranks) = asked.rank.place_at_target();
+    let changes = |op: &&MetaOp| matches!(op, MetaOp::Create | MetaOp::Rename | MetaOp::Unlink);
+    if walks == 1
+        && ranks > 1
+        && let Some(op) = meta.iter().find(changes)
+    {
+        return conflict(format!(
+            "--meta walk looks at what other ranks change by --meta {} at the same time, and what it finds would be chance; make the walk a phase of its own, or a command",
+            op.word()
+        ));
     }
     if meta.first() == Some(&MetaOp::Walk) && asked.stop.stonewall.at.is_some() {
         return conflict(
@@ -158,6 +164,15 @@ mod tests {
             let said = refusal(settings).unwrap_or_default();
             assert!(said.contains(part), "{settings:?}: {said}");
         }
+        let mut on_ranks = Workload::default();
+        workload::settings::apply(&mut on_ranks, "meta", "stat,walk").unwrap();
+        on_ranks.rank = workload::Rank::new(1, 2).unwrap();
+        assert!(names(&on_ranks).is_ok());
+        on_ranks.files.meta.insert(0, MetaOp::Create);
+        let said = names(&on_ranks).unwrap_err().to_string();
+        assert!(said.contains("what other ranks change by --meta create"), "{said}");
+        on_ranks.rank = on_ranks.rank.at_target(0, 1);
+        assert!(names(&on_ranks).is_ok(), "each in a tree of its own");
         let mut given_up = Workload::default();
         given_up.files.meta = vec![MetaOp::Unlink];
         given_up.targets = vec!["/d".into()];

@@ -1,0 +1,45 @@
+//! The process that was given `--hosts`: what becomes of the ranks when it is killed.
+
+use super::{LONG, launchers, nobody_is_left, place, ranks_in, signal, wait_for};
+use record::{Record, Status, read_records};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+/// The last of what is kept of the run.
+fn kept(dir: &Path) -> Option<Record> {
+    read_records(&dir.join("r.jsonl")).ok()?.records.pop()
+}
+
+#[test]
+fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_measured() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let mut line = launcher.by_front(dir.path(), LONG);
+        let line = line.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = line.spawn().unwrap();
+        let before = wait_for("a record of four ranks that go on", || {
+            let record = kept(dir.path())?;
+            (record.hosts.len() == 4 && record.operations.count() > 0).then_some(record)
+        });
+        assert_eq!(ranks_in(dir.path()).len(), 4, "{name}");
+        // Below `timeout`.
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let front = fs::read_to_string(children).unwrap().trim().to_owned();
+        signal(front.parse().unwrap(), "KILL");
+        child.wait().unwrap();
+        // It would go on for a minute.
+        nobody_is_left(dir.path(), name);
+        let record = kept(dir.path()).unwrap();
+        assert!(
+            [Status::Interrupted, Status::Incomplete].contains(&record.outcome.status),
+            "{name}: {:?}",
+            record.outcome
+        );
+        assert!(record.elapsed_ns < 40_000_000_000, "{name}");
+        assert!(
+            record.operations.count() >= before.operations.count(),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,395 @@
+//! What records keep of texts that may let somebody in: only what is known to be harmless. Everything else
+//! is left out, for nobody can list the names that secrets have.
+
+use crate::LoadError;
+
+/// Headers whose values are recorded and may stand in arguments, unless the value itself looks like a
+/// secret.
+const HARMLESS_HEADERS: [&str; 24] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "date",
+    "dnt",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "origin",
+    "pragma",
+    "priority",
+    "range",
+    "user-agent",
+    "x-amz-acl",
+    "x-amz-request-payer",
+    "x-amz-server-side-encryption",
+    "x-amz-storage-class",
+];
+
+/// The same of what a query asks with: of the pages of lists, of S3's subresources, and of what an answer
+/// looks like. Nothing of a presigned request is among them.
+const HARMLESS_QUERIES: [&str; 27] = [
+    "acl",
+    "count",
+    "delimiter",
+    "encoding-type",
+    "format",
+    "height",
+    "lang",
+    "limit",
+    "list-type",
+    "location",
+    "max-keys",
+    "offset",
+    "order",
+    "page",
+    "page_size",
+    "partnumber",
+    "per_page",
+    "pretty",
+    "size",
+    "sort",
+    "tagging",
+    "uploads",
+    "version",
+    "versioning",
+    "versions",
+    "view",
+    "width",
+];
+
+/// Parts of names whose values let somebody in, where they stand within a value.
+const SECRET_NAMES: [&str; 18] = [
+    "auth",
+    "cookie",
+    "token",
+    "secret",
+    "key",
+    "session",
+    "pass",
+    "pwd",
+    "psk",
+    "credential",
+    "signature",
+    "sig",
+    "jwt",
+    "csrf",
+    "xsrf",
+    "bearer",
+    "sid",
+    "code",
+];
+
+/// Words before what lets somebody in (RFC 9110, section 11).
+const SCHEMES: [&str; 7] = [
+    "basic",
+    "bearer",
+    "digest",
+    "hmac",
+    "negotiate",
+    "ntlm",
+    "token",
+];
+
+/// A value with so many letters and digits without a space may be a key.
+const LONG_WORD: usize = 20;
+/// What a record has in the place of a secret.
+pub(crate) const NOT_KEPT: &str = "(not recorded)";
+
+/// The variable that a text names which stands for what it holds.
+#[must_use]
+pub fn variable_of(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix('@')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+}
+
+/// The text that is meant: this one, or what the variable holds that it names.
+///
+/// # Errors
+/// No variable has such a name, or it is not set or empty.
+pub(crate) fn given(option: &str, text: &str) -> Result<String, LoadError> {
+    // What follows may be the secret itself.
+    let Some(name) = variable_of(text) else {
+        return match text.trim().starts_with('@') {
+            true => Err(LoadError::Asked(format!(
+                "--{option} @…: behind the @ stands the name of a variable of the environment, of letters, digits and underscores; example: --{option} @VARIABLE"
+            ))),
+            false => Ok(text.to_owned()),
+        };
+    };
+    let wrong = match std::env::var(name) {
+        Ok(held) if held.trim().is_empty() => "empty",
+        Ok(held) => return Ok(held),
+        Err(std::env::VarError::NotPresent) => "not set",
+        Err(std::env::VarError::NotUnicode(_)) => "no text",
+    };
+    Err(LoadError::Asked(format!(
+        "--{option} @{name}: the variable {name} of the environment, which is to hold it, is {wrong}"
+    )))
+}
+
+/// Whether the value of a header may stand where others read it.
+pub(crate) fn is_harmless_header(name: &str, value: &str) -> bool {
+    let is = |known: &&str| known.eq_ignore_ascii_case(name);
+    HARMLESS_HEADERS.iter().any(is) && !looks_secret(value)
+}
+
+/// Nothing of a text that lets somebody in as it is: the variable that holds it may be told.
+pub(crate) fn recorded_variable(text: &str) -> String {
+    match variable_of(text) {
+        Some(_) => text.to_owned(),
+        None => NOT_KEPT.to_owned(),
+    }
+}
+
+/// What records and errors keep of the text of a target, which may be none: nothing that lets
+/// somebody in, before its hosts, in its paths and in its query.
+#[must_use]
+pub fn recorded_url(text: &str) -> String {
+    let urls: Vec<String> = urls(text).into_iter().map(recorded_one).collect();
+    urls.join(",")
+}
+
+/// The URLs of a list: a comma parts them only where another begins.
+fn urls(text: &str) -> Vec<&str> {
+    let begins = |at: &usize| {
+        let rest = &text[at + 1..];
+        rest.starts_with("http://") || rest.starts_with("https://")
+    };
+    let commas = text.match_indices(',').map(|(at, _)| at).filter(begins);
+    let (mut urls, mut from) = (Vec::new(), 0);
+    for comma in commas {
+        urls.push(&text[from..comma]);
+        from = comma + 1;
+    }
+    urls.push(&text[from..]);
+    urls
+}
+
+fn recorded_one(url: &str) -> String {
+    let url = without_login(url);
+    let (url, fragment) = match url.split_once('#') {
+        Some((url, _)) => (url, format!("#{NOT_KEPT}")),
+        None => (url.as_str(), String::new()),
+    };
+    let (before, query) = match url.split_once('?') {
+        Some((before, query)) => (before, format!("?{}", recorded_query(query))),
+        None => (url, String::new()),
+    };
+    format!("{}{query}{fragment}", recorded_path(before))
+}
+
+fn recorded_query(query: &str) -> String {
+    let part = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        let is_known = HARMLESS_QUERIES.iter().any(is);
+        match (is_known && !looks_secret(value), pair.contains('=')) {
+            (true, _) => pair.to_owned(),
+            (false, _) if pair.is_empty() => String::new(),
+            (false, true) if is_plain_name(name) => format!("{name}={NOT_KEPT}"),
+            (false, _) => NOT_KEPT.to_owned(),
+        }
+    };
+    let parts: Vec<String> = query.split('&').map(part).collect();
+    parts.join("&")
+}
+
+/// Whether it may be told what a value is called.
+fn is_plain_name(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
+    name.chars().all(is_of_name) && !has_drawn_word(name)
+}
+
+/// An address whose path has no part that is long and means nothing, or a pair with a secret name.
+fn recorded_path(address: &str) -> String {
+    let scheme = address.rfind("://").map_or(0, |at| at + "://".len());
+    let Some(begin) = address[scheme..].find('/').map(|at| scheme + at) else {
+        return address.to_owned();
+    };
+    let part = |part: &str| match has_secret_pair(part) || has_drawn_word(part) {
+        true => NOT_KEPT.to_owned(),
+        false => part.to_owned(),
+    };
+    let parts: Vec<String> = address[begin..].split('/').map(part).collect();
+    format!("{}{}", &address[..begin], parts.join("/"))
+}
+
+/// A URL without the name and the password before its host.
+fn without_login(url: &str) -> String {
+    // A bucket stands before its endpoint as a name before a host.
+    let bucket = url
+        .strip_prefix("s3://")
+        .and_then(|rest| Some(rest.split_once('@')?.0))
+        .filter(|bucket| !bucket.contains([':', '/']));
+    let before = bucket.map_or(0, |bucket| "s3://@".len() + bucket.len());
+    let scheme = url[before..].find("://").map_or(0, |at| at + "://".len());
+    let (kept, rest) = url.split_at(before + scheme);
+    let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_port = authority
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| is_port(port) || port.contains(']'));
+    let end = match authority.rfind('@') {
+        // A password may hold what ends a host.
+        None if !has_port => rest.rfind('@'),
+        end => end,
+    };
+    match end {
+        Some(end) => format!("{kept}{NOT_KEPT}{}", &rest[end..]),
+        None => url.to_owned(),
+    }
+}
+
+/// Whether a value looks as if it let somebody in, whatever its name is. It is better to leave out too
+/// much.
+fn looks_secret(value: &str) -> bool {
+    let words = value.split(|c: char| !c.is_ascii_alphanumeric() && !"+/_-=%.".contains(c));
+    let has_long = words.into_iter().any(is_long_and_mixed);
+    let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let has_scheme = words.any(|word| {
+        SCHEMES
+            .iter()
+            .any(|scheme| scheme.eq_ignore_ascii_case(word))
+    });
+    let has_login = value.contains('@');
+    let has_url = value.contains("://") && recorded_url(value) != value;
+    has_long || has_scheme || has_login || has_url || has_secret_pair(value)
+}
+
+/// Whether a part of it says a secret by name: `token=…`.
+fn has_secret_pair(value: &str) -> bool {
+    let mut parts = value.split([';', ',', '&', '?', ' ', '\t']);
+    parts.any(|part| {
+        let pair = part.split_once(['=', ':']);
+        pair.is_some_and(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            SECRET_NAMES.iter().any(|part| name.contains(part))
+        })
+    })
+}
+
+/// Whether a long run of letters and digits in it was drawn.
+fn has_drawn_word(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(is_long_and_mixed)
+}
+
+fn is_long_and_mixed(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    word.len() >= LONG_WORD && digits > 0 && letters > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_to_be_harmless_is_recorded() {
+        for (name, value) in [
+            ("Accept", "text/html;q=0.9, */*"),
+            ("accept-ENCODING", "gzip"),
+            ("Cache-Control", "max-age=0"),
+            ("Origin", "https://example.org"),
+            ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"),
+            ("If-None-Match", "\"33a64df5\""),
+            ("x-amz-storage-class", "STANDARD_IA"),
+            ("x-amz-acl", "bucket-owner-full-control"),
+            ("Range", "bytes=0-99"),
+        ] {
+            assert!(is_harmless_header(name, value), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn no_header_of_another_name_and_no_value_that_looks_secret_is_recorded() {
+        for (name, value) in [
+            ("X-Custom", "Bearer x"),
+            ("X-PSK", "a"),
+            ("X-Pass", "a"),
+            ("X-Tenant", "blue"),
+            ("Referer", "https://h/?token=x"),
+            ("Authorization", "Basic x"),
+            ("x-amz-meta-owner", "me"),
+            ("User-Agent", "x Bearer abc"),
+            ("User-Agent", "me; token=abc"),
+            ("User-Agent", "0123456789abcdef0123"),
+            ("Origin", "https://user:pw@h"),
+            ("Origin", "https://h/?id=5"),
+            ("Content-Type", "x?password=hunter2"),
+        ] {
+            assert!(!is_harmless_header(name, value), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_recorded_without_what_lets_somebody_in() {
+        for (text, kept) in [
+            (
+                "http://h/x?page=2&X-Amz-Signature=abc&view=list&flag",
+                "http://h/x?page=2&X-Amz-Signature=(not recorded)&view=list&(not recorded)",
+            ),
+            (
+                "http://h/x?X-Amz-Credential=AKIA&X-Amz-Security-Token=t&X-Amz-Date=d&AWSAccessKeyId=a&Signature=s&Expires=1",
+                "http://h/x?X-Amz-Credential=(not recorded)&X-Amz-Security-Token=(not recorded)&X-Amz-Date=(not recorded)&AWSAccessKeyId=(not recorded)&Signature=(not recorded)&Expires=(not recorded)",
+            ),
+            (
+                "http://h/x?0123456789abcdef0123",
+                "http://h/x?(not recorded)",
+            ),
+            ("http://h/x?hunter2=", "http://h/x?hunter2=(not recorded)"),
+            (
+                "http://h/x?0123456789abcdef0123=1",
+                "http://h/x?(not recorded)",
+            ),
+            (
+                "http://h/x?page=1,http://i/x?pin=a,b",
+                "http://h/x?page=1,http://i/x?pin=(not recorded)",
+            ),
+            ("http://u:pa,ss@h/x", "http://(not recorded)@h/x"),
+            ("http://h/x?page=u:p@i", "http://h/x?page=(not recorded)"),
+            (
+                "http://h/hooks/T000/0a1b2c3d4e5f6a7b8c9d/x",
+                "http://h/hooks/T000/(not recorded)/x",
+            ),
+            ("http://h/a;jsessionid=5/b", "http://h/(not recorded)/b"),
+            ("http://h/x#access=5", "http://h/x#(not recorded)"),
+        ] {
+            assert_eq!(recorded_url(text), kept);
+        }
+        for text in [
+            "http://[::1]:80/a@b",
+            "http://h/@scope/x",
+            "s3://bucket@http://h:x",
+            "s3://my-bucket@https://a:9000,https://b:9000",
+            "http://h:1/benchmark-2026-11-27-objects/x",
+            "http://h?",
+            "http://h/?list-type=2&max-keys=10",
+        ] {
+            assert_eq!(recorded_url(text), text);
+        }
+    }
+
+    #[test]
+    fn a_variable_that_holds_nothing_is_told_by_its_name_and_what_is_no_name_is_not_told() {
+        let told = |text: &str| given("header", text).unwrap_err().to_string();
+        assert!(told("@FATHOM_NOT_THERE").contains("FATHOM_NOT_THERE of the environment"));
+        assert!(told("@FATHOM_NOT_THERE").contains("is not set"));
+        for text in ["@", " @ ", "@hunter-2"] {
+            let told = told(text);
+            assert!(told.contains("--header @VARIABLE"), "{told}");
+            assert!(!told.contains("hunter"), "{told}");
+        }
+        assert_eq!(given("header", "A: b").unwrap(), "A: b");
+        assert_eq!(recorded_variable("@A"), "@A");
+        assert_eq!(recorded_variable("link"), NOT_KEPT);
+    }
+}
