@@ -200,6 +200,31 @@ fn some(n: impl TryInto<u64>, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
+/// So many of several hosts are named.
+const MOST_NAMED: usize = 4;
+
+/// The first of several names, and how many more there are.
+fn few(mut names: Vec<String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    names.truncate(most);
+    let named = names.join(", ");
+    if more == 0 {
+        named
+    } else {
+        format!("{named} and {more} more")
+    }
+}
+
+/// What is said of the first of several hosts, and how many more there are.
+fn few_told(mut told: Vec<String>) -> String {
+    let more = told.len().saturating_sub(MOST_NAMED);
+    told.truncate(MOST_NAMED);
+    if more > 0 {
+        told.push(format!("and so {more} more"));
+    }
+    told.join("; ")
+}
+
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }

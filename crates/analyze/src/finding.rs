@@ -33,4 +33,29 @@ pub struct Finding {
     pub message: String,
     /// What to do about it.
     pub advice: String,
+    /// Of hosts that are not alike: what differs, and who has what of it.
+    pub differing: Vec<DifferingFact>,
+}
+
+/// Something that is not the same on all hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferingFact {
+    pub what: String,
+    /// Each value with those who have it: `6.8 on a, b and c`; what most have first.
+    pub values: Vec<String>,
+}
+
+impl fmt::Display for DifferingFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.values.join("; "))
+    }
+}
+
+impl Finding {
+    /// The message and everything that belongs to it, on one line.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let facts = self.differing.iter().map(|fact| format!(" | {fact}"));
+        format!("{}{}", self.message, facts.collect::<String>())
+    }
 }

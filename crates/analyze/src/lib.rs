@@ -33,7 +33,7 @@ pub use compare::{
     hold_against, same_arms, workload_differences,
 };
 pub use effective::Effective;
-pub use finding::{Finding, Severity};
+pub use finding::{DifferingFact, Finding, Severity};
 pub use io500::{Io500Line, Io500Result, Io500Score};
 pub use levels::{LevelLine, LevelsSoFar, TriedRows};
 pub use slow_hosts::{SLOW_HOST, SlowHost, slow_hosts};

@@ -6,7 +6,7 @@
 //! order is that of the plan or of the records, never that of the results.
 
 use crate::io500::{Io500Result, io500};
-use crate::{RowComparison, Severity};
+use crate::{DifferingFact, RowComparison, Severity};
 use record::{Histogram, Quantity, Record, Role, Status};
 use stats::Drift;
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,6 +177,7 @@ pub struct GroupedFinding {
     /// Of the gravest.
     pub message: String,
     pub advice: String,
+    pub differing: Vec<DifferingFact>,
     /// Empty: about several records together.
     pub records: Vec<usize>,
     /// Of those records, each name once.

@@ -189,6 +189,9 @@ fn show(page: &mut Page, margin: &str, finding: &Finding, end: &str) {
             finding.severity, finding.rule, finding.message
         ),
     );
+    for fact in &finding.differing {
+        page.wrapped(&format!("{margin}  "), indent + 6, &fact.to_string());
+    }
     page.wrapped(
         &format!("{margin}  "),
         indent + 8,

@@ -7,6 +7,7 @@ mod junit;
 pub use junit::audit_junit;
 
 use crate::annotation::{AnnotationLevel, annotation};
+use crate::differing::{differing_items, with_differing};
 use crate::study::escaped;
 use crate::verdicts::{GateOutcome, grouped};
 use crate::words::counted;
@@ -78,7 +79,7 @@ fn sign(severity: Severity) -> &'static str {
 #[must_use]
 pub fn audit_json(account: &AuditAccount<'_>) -> String {
     let entry = |Located { record, finding }: &Located| {
-        json!({
+        let entry = json!({
             "record": record,
             "place": record.map(|index| &account.places[index]),
             "id": record.map(|index| &account.records[index].id),
@@ -86,7 +87,8 @@ pub fn audit_json(account: &AuditAccount<'_>) -> String {
             "severity": finding.severity.to_string(),
             "message": finding.message,
             "advice": finding.advice,
-        })
+        });
+        with_differing(entry, &finding.differing)
     };
     let entries: Vec<Value> = account.found.iter().map(entry).collect();
     let text = serde_json::to_string_pretty(&entries).expect("the value was made of JSON");
@@ -117,13 +119,15 @@ pub fn audit_markdown(account: &AuditAccount<'_>) -> String {
             severity,
             message,
             advice,
+            differing,
         } = &located.finding;
         let _infallible = writeln!(
             out,
-            "- {} {severity} `{rule}`{}: {}\n  - help: {}",
+            "- {} {severity} `{rule}`{}: {}\n{}  - help: {}",
             sign(*severity),
             escaped(&account.share(&records)),
             escaped(message),
+            differing_items(differing),
             escaped(advice)
         );
     }
@@ -146,9 +150,10 @@ pub(crate) fn findings_annotations(
         let Finding {
             rule,
             severity,
-            message,
             advice,
+            ..
         } = &located.finding;
+        let message = located.finding.in_full();
         let level = match severity {
             Severity::Invalid => AnnotationLevel::Error,
             Severity::Warning => AnnotationLevel::Warning,
@@ -204,6 +209,7 @@ mod tests {
                 severity,
                 message: "few <CPUs> & 3 %".into(),
                 advice: "wait\nfor them".into(),
+                differing: Vec::new(),
             },
         };
         vec![

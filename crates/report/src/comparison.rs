@@ -491,6 +491,7 @@ mod tests {
             severity: Severity::Warning,
             message: "said".into(),
             advice: "do".into(),
+            differing: Vec::new(),
         };
         Located { record, finding }
     }

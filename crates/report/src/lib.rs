@@ -13,6 +13,7 @@ mod annotation;
 mod audit;
 mod comparison;
 mod csv;
+mod differing;
 mod document;
 #[cfg(test)]
 mod example;

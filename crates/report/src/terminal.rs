@@ -378,6 +378,7 @@ mod tests {
             severity: Severity::Warning,
             message: "m".into(),
             advice: "a".into(),
+            differing: Vec::new(),
         };
         assert!(
             terminal(&Record::default(), &[finding], &TerminalOptions::default())

@@ -436,6 +436,7 @@ mod tests {
             severity: Severity::Warning,
             message: "few <CPUs>".into(),
             advice: "wait".into(),
+            differing: Vec::new(),
         };
         Located {
             record: Some(1),

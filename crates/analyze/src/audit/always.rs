@@ -36,6 +36,7 @@ mod tests {
             severity,
             message: String::new(),
             advice: String::new(),
+            differing: Vec::new(),
         };
         is_always(&finding, record)
     }

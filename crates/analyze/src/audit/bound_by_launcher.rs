@@ -1,5 +1,6 @@
 //! A launcher that binds ranks leaves their workers fewer CPUs than the machine has.
 
+use super::few_told;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{CpuFacts, GroupAccount, Record};
@@ -46,7 +47,7 @@ fn check(record: &Record) -> Vec<Finding> {
     }
     vec![RULE.finding(
         Severity::Warning,
-        bound.join("; "),
+        few_told(bound),
         "tell the launcher not to bind: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none with --cpus-per-task (Slurm)",
     )]
 }

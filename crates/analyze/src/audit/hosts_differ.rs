@@ -1,7 +1,8 @@
 //! Hosts that are not alike do not do alike.
 
+use super::{MOST_NAMED, few};
 use crate::audit::rule::{Check, Rule};
-use crate::{Finding, Severity};
+use crate::{DifferingFact, Finding, Severity};
 use record::{Environment, HostAccount, Record};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -81,48 +82,49 @@ fn check(record: &Record) -> Vec<Finding> {
         let of = |host: &HostAccount| host.part.as_ref()?.effective.get(*key).cloned();
         differing(&format!("--{key}"), &begun, of)
     };
-    let found: Vec<String> = facts.chain(keys.iter().filter_map(option)).collect();
+    let found: Vec<DifferingFact> = facts.chain(keys.iter().filter_map(option)).collect();
     if found.is_empty() {
         return Vec::new();
     }
-    let message = format!("hosts differ in {}", found.join("; "));
-    vec![RULE.finding(
-        Severity::Warning,
-        message,
-        "make the hosts alike, or say that they are not where the number is quoted",
-    )]
+    let named = found.iter().map(|fact| fact.what.clone());
+    let message = format!("hosts differ in {}", few(named.collect(), MOST_NAMED));
+    let advice = "make the hosts alike, or say that they are not where the number is quoted";
+    vec![Finding {
+        differing: found,
+        ..RULE.finding(Severity::Warning, message, advice)
+    }]
 }
+
+/// So many values of one thing are told, each with so many hosts.
+const MOST_VALUES: usize = 4;
+const MOST_HOSTS: usize = 3;
 
 /// The values of a fact with those that have each, where there are several.
 fn differing(
     name: &str,
     hosts: &[&HostAccount],
     of: impl Fn(&HostAccount) -> Option<String>,
-) -> Option<String> {
-    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+) -> Option<DifferingFact> {
+    let mut values: BTreeMap<String, Vec<&HostAccount>> = BTreeMap::new();
     for host in hosts {
         let value = of(host).unwrap_or_else(|| "unknown".to_owned());
-        values
-            .entry(value)
-            .or_default()
-            .push(host.called().into_owned());
+        values.entry(value).or_default().push(host);
     }
     if values.len() < 2 {
         return None;
     }
-    let shown = values.iter().map(|(value, hosts)| match hosts.as_slice() {
-        [first, second, third, ..] if hosts.len() > 3 => {
-            format!(
-                "{value} on {first}, {second}, {third} and {} more",
-                hosts.len() - 3
-            )
-        }
-        _ => format!("{value} on {}", hosts.join(", ")),
+    let mut values: Vec<(String, Vec<&HostAccount>)> = values.into_iter().collect();
+    values.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
+    let more = values.len().saturating_sub(MOST_VALUES);
+    let shown = values.iter().take(MOST_VALUES).map(|(value, hosts)| {
+        let hosts = hosts.iter().map(|host| host.called().into_owned());
+        format!("{value} on {}", few(hosts.collect(), MOST_HOSTS))
     });
-    Some(format!(
-        "{name} ({})",
-        shown.collect::<Vec<_>>().join(" / ")
-    ))
+    let more = (more > 0).then(|| format!("{more} other values"));
+    Some(DifferingFact {
+        what: name.to_owned(),
+        values: shown.chain(more).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -138,14 +140,16 @@ mod tests {
                 part.effective.insert("engine".into(), "sync".into());
             }
         });
-        let text = only(&check(&record)).to_owned();
-        assert!(
-            text.starts_with("hosts differ in kernel (6.8 on node2 (rank 2) / "),
-            "{text}"
-        );
-        assert!(
-            text.contains("--engine (") && text.contains("sync on node2 (rank 2)"),
-            "{text}"
+        let found = check(&record);
+        assert_eq!(only(&found), "hosts differ in kernel, --engine");
+        let told: Vec<String> = found[0].differing.iter().map(ToString::to_string).collect();
+        let both = "node0 (rank 0), node1 (rank 1)";
+        assert_eq!(
+            told,
+            [
+                format!("kernel: unknown on {both}; 6.8 on node2 (rank 2)"),
+                format!("--engine: io_uring on {both}; sync on node2 (rank 2)"),
+            ]
         );
     }
 
@@ -168,12 +172,29 @@ mod tests {
         let (fast, slow) = (Some(1_250_000_000), Some(125_000_000));
         assert_eq!(of([fast, None, fast], [Some("a"), Some("a"), None]), []);
         let found = of([fast, slow, fast], [Some("a"), Some("b"), None]);
-        let text = only(&found).to_owned();
-        assert!(text.contains("speed of the fastest link ("), "{text}");
-        assert!(
-            text.contains("MPI library (a on node0 (rank 0) / b on node1 (rank 1))"),
-            "{text}"
+        let text = found[0].in_full();
+        assert!(text.contains(" | speed of the fastest link: "), "{text}");
+        let libraries = " | MPI library: a on node0 (rank 0); b on node1 (rank 1)";
+        assert!(text.ends_with(libraries), "{text}");
+    }
+
+    #[test]
+    fn of_a_thousand_hosts_few_are_named_and_the_rest_counted() {
+        let record = group_of(1000, |rank, part| {
+            let host = part.generator_mut();
+            let kernel = if rank % 10 == 7 { "6.6" } else { "6.1" };
+            host.environment.system.kernel_release = Some(kernel.into());
+            host.environment.memory.total_bytes = Some(u64::from(rank) << 20);
+        });
+        let found = check(&record);
+        let told: Vec<String> = found[0].differing.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told[0],
+            "kernel: 6.1 on node0 (rank 0), node1 (rank 1), node2 (rank 2) and 897 more; \
+             6.6 on node7 (rank 7), node17 (rank 17), node27 (rank 27) and 97 more"
         );
+        assert!(told[1].ends_with("; 996 other values"), "{}", told[1]);
+        assert!(found[0].in_full().len() < 500);
     }
 
     #[test]

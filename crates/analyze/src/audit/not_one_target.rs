@@ -1,5 +1,6 @@
 //! What was said to be one target was not seen by all.
 
+use super::{MOST_NAMED, few};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::Record;
@@ -38,7 +39,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let names: Vec<String> = blind.iter().map(called).collect();
     let message = format!(
         "--target-is shared was given, and {} did not see the mark of rank 0 in the target: a cache of names, or another directory",
-        names.join(", ")
+        few(names, MOST_NAMED)
     );
     vec![RULE.finding(
         Severity::Warning,

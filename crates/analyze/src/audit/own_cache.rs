@@ -1,6 +1,6 @@
 //! A host that reads what it wrote itself may read its own memory.
 
-use super::{percent, ratio};
+use super::{MOST_NAMED, few, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{HostPart, Record};
@@ -64,7 +64,7 @@ fn check(record: &Record) -> Vec<Finding> {
     }
     let message = format!(
         "what was read lay in the readers' own page cache before: {}",
-        told.join(", ")
+        few(told, MOST_NAMED)
     );
     vec![RULE.finding(
         Severity::Warning,

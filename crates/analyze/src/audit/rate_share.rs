@@ -1,7 +1,7 @@
 //! A schedule is dealt out to hosts, and one that does not keep its share leaves another load than was
 //! asked for.
 
-use super::{percent, ratio};
+use super::{few_told, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{HostAccount, PaceAccount, Record, Status};
@@ -47,7 +47,7 @@ fn check(record: &Record) -> Vec<Finding> {
     }
     vec![RULE.finding(
         Severity::Warning,
-        short.join("; "),
+        few_told(short),
         "see what was busy on these hosts, ask for less, or allow a greater --queue-depth; what is slower on its own is no client like the others",
     )]
 }

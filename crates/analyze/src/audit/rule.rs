@@ -1,7 +1,7 @@
 //! A rule of the audit: its text, and what finds it.
 
-use super::RULES;
 use super::set::{Experiment, Located};
+use super::{MOST_NAMED, RULES, few};
 use crate::{Finding, Severity};
 use record::{Record, by_machine};
 use std::borrow::Cow;
@@ -47,6 +47,7 @@ impl Rule {
             severity,
             message,
             advice: advice.to_owned(),
+            differing: Vec::new(),
         }
     }
 
@@ -144,7 +145,8 @@ fn called(these: &[&Record], all: &[Cow<'_, Record>]) -> String {
             Some(_) => {}
         }
     }
-    names.join(", ")
+    let names = names.into_iter().map(Cow::into_owned);
+    few(names.collect(), MOST_NAMED)
 }
 
 /// What is found on each of several hosts, said once where it is the same, with their names.
@@ -156,9 +158,8 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
         let found = check(host).into_iter();
         found.map(|finding| (&**host, finding))
     });
-    let told = said_once(found).into_iter();
-    told.map(|(these, finding)| on(&called(&these, hosts), finding))
-        .collect()
+    let told = said_once(found);
+    in_short(told, |these| called(these, hosts))
 }
 
 /// What is found on each machine, with the names of those that show it where there are several.
@@ -180,8 +181,31 @@ fn of_machines(hosts: &[Cow<'_, Record>], check: fn(&[&Record]) -> Vec<Finding>)
         let found = ranks(machine).into_iter();
         found.map(move |finding| (name.clone(), finding))
     });
-    let told = said_once(found).into_iter();
-    told.map(|(names, finding)| on(&names.join(", "), finding))
+    let named = |names: &[Cow<'_, str>]| {
+        let names = names.iter().map(|name| name.clone().into_owned());
+        few(names.collect(), MOST_NAMED)
+    };
+    in_short(said_once(found), named)
+}
+
+/// Each finding with those that show it; where many hosts each have figures of their own, some of the
+/// gravest are told, and who else shows the same.
+fn in_short<H>(mut told: Vec<(Vec<H>, Finding)>, called: impl Fn(&[H]) -> String) -> Vec<Finding> {
+    const MOST_TOLD: usize = 8;
+    told.sort_by_key(|(_, finding)| finding.severity);
+    let rest = match told.len() > MOST_TOLD {
+        true => told.split_off(MOST_TOLD / 2),
+        false => Vec::new(),
+    };
+    let likewise = rest.first().map(|(_, finding)| Finding {
+        message: "likewise, each with figures of its own".into(),
+        differing: Vec::new(),
+        ..finding.clone()
+    });
+    let others: Vec<H> = rest.into_iter().flat_map(|(hosts, _)| hosts).collect();
+    let told = told.into_iter();
+    let told = told.chain(likewise.map(|finding| (others, finding)));
+    told.map(|(hosts, finding)| on(&called(&hosts), finding))
         .collect()
 }
 
@@ -239,7 +263,10 @@ fn on_hosts(
     });
     let told = said_once(found).into_iter();
     told.map(|(names, located)| Located {
-        finding: on(&names.join(", "), located.finding),
+        finding: on(
+            &few(names.into_iter().map(Cow::into_owned).collect(), MOST_NAMED),
+            located.finding,
+        ),
         ..located
     })
     .collect()
@@ -295,6 +322,23 @@ mod tests {
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.is_file())
             .collect()
+    }
+
+    #[test]
+    fn of_many_hosts_with_figures_of_their_own_some_are_told_and_the_rest_named_together() {
+        let record = crate::audit::example::group_of(40, |rank, part| {
+            let waited = 4_000_000_000 + u64::from(rank) * 100_000_000;
+            part.workers[0].run_queue_wait_ns = Some(waited);
+        });
+        let found: Vec<Finding> = alone(&record).filter(|of| of.rule == "starved").collect();
+        assert_eq!(found.len(), 5);
+        assert!(found[0].message.starts_with("on node0 (rank 0): worker 0"));
+        assert_eq!(
+            found[4].message,
+            "on node4 (rank 4), node5 (rank 5), node6 (rank 6), node7 (rank 7) and 32 more: \
+             likewise, each with figures of its own"
+        );
+        assert!(!found[4].advice.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Two ranks on one machine are no two hosts.
 
+use super::{MOST_NAMED, few, few_told};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Record, by_machine};
@@ -27,14 +28,14 @@ fn check(record: &Record) -> Vec<Finding> {
     let machines = by_machine(record.generators(), |host| host).into_iter();
     let shared = machines.filter(|ranks| ranks.len() > 1);
     let names = shared.map(|ranks| {
-        let names: Vec<_> = ranks.iter().map(|host| host.called()).collect();
-        names.join(", ")
+        let names = ranks.iter().map(|host| host.called().into_owned());
+        few(names.collect(), MOST_NAMED)
     });
     let shared: Vec<String> = names.collect();
     if shared.is_empty() {
         return Vec::new();
     }
-    let message = format!("ranks share a machine: {}", shared.join("; "));
+    let message = format!("ranks share a machine: {}", few_told(shared));
     vec![RULE.finding(
         Severity::Note,
         message,

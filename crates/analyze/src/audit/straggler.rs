@@ -1,9 +1,9 @@
 //! One slow host is the rate of all where they wait for each other, and a doubt where not.
 
-use crate::audit::percent;
+use super::{few_told, percent};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity, slow_hosts};
-use record::{HostPart, Record};
+use record::{DeviceAccount, HostPart, MachineAccount, Record};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -14,7 +14,7 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 The rate of each host of a joined record, in a closed loop, and with --stonewall that until
 then: below 80 % of that of the median host; and what was busiest on it (CPUs, stolen time,
-a device, a link), as far as its account knows.
+a device, a link, or what its tasks waited for), as far as its account knows.
 Hosts that were asked for the same and are built alike do the same. One that does half of
 it has a slow link, a throttled CPU, a mount with other options or a neighbour, and the
 sum of all says neither what the target can do nor what the host cannot.
@@ -25,13 +25,15 @@ repeat.",
 
 const BUSY: f64 = 0.9;
 const MOST_STEAL: f64 = 0.01;
+const HIGH_PRESSURE: f64 = 0.5;
 
 fn check(record: &Record) -> Vec<Finding> {
     // What was merged of hosts that nobody started together says nothing of them beside each other.
     if record.group.is_none() {
         return Vec::new();
     }
-    let slow = slow_hosts(record);
+    let mut slow = slow_hosts(record);
+    slow.sort_by(|a, b| a.share.total_cmp(&b.share));
     if slow.is_empty() {
         return Vec::new();
     }
@@ -49,7 +51,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let told: Vec<String> = told.collect();
     vec![RULE.finding(
         Severity::Warning,
-        told.join("; "),
+        few_told(told),
         "run on that host alone and on another alone; mend it or leave it out, and repeat",
     )]
 }
@@ -79,13 +81,32 @@ fn busiest(own: HostPart<'_>) -> Option<String> {
         return Some(format!("its {} was full to {}", link.name, percent(share)));
     }
     let devices = own.host.devices.iter();
-    let device = devices.max_by_key(|device| device.busy_ns)?;
-    let busy = device.busy_ns as f64 / over_ns as f64;
-    (busy > BUSY).then(|| {
+    let busy = |of: &DeviceAccount| of.busy_ns as f64 / over_ns as f64;
+    let device = devices.max_by_key(|device| device.busy_ns);
+    if let Some(device) = device.filter(|device| busy(device) > BUSY) {
+        let share = percent(busy(device).min(1.0));
+        return Some(format!(
+            "its {} was busy for {share} of the time",
+            device.name
+        ));
+    }
+    under_pressure(machine, over_ns)
+}
+
+/// What tasks on a machine waited for most, where that was for a large part of the time.
+fn under_pressure(machine: &MachineAccount, over_ns: u64) -> Option<String> {
+    let waits = [
+        ("a CPU", machine.pressure_cpu_ns),
+        ("memory", machine.pressure_memory_ns),
+        ("storage", machine.pressure_io_ns),
+    ];
+    let known = waits.into_iter().filter_map(|(what, ns)| Some((what, ns?)));
+    let (what, ns) = known.max_by_key(|(_, ns)| *ns)?;
+    let share = (ns as f64 / over_ns as f64).min(1.0);
+    (share > HIGH_PRESSURE).then(|| {
         format!(
-            "its {} was busy for {} of the time",
-            device.name,
-            percent(busy.min(1.0))
+            "some task on it waited for {what} for {} of the time",
+            percent(share)
         )
     })
 }
@@ -114,6 +135,25 @@ mod tests {
         );
         let text = slow(|part| part.generator_mut().machine.busy_share = Some(0.97));
         assert_eq!(text, format!("{did}its CPUs were busy for 97% of the time"));
+        let text = slow(|part| {
+            let machine = &mut part.generator_mut().machine;
+            machine.pressure_cpu_ns = Some(1_000_000);
+            machine.pressure_memory_ns = Some(12_000_000_000);
+        });
+        let waited = "some task on it waited for memory for 60% of the time";
+        assert_eq!(text, format!("{did}{waited}"));
+    }
+
+    #[test]
+    fn of_many_slow_hosts_the_slowest_are_named() {
+        let record = group_of(100, |rank, part| {
+            if rank < 20 {
+                part.elapsed_ns *= 4 - u64::from(rank == 19 || rank < 2);
+            }
+        });
+        let text = only(&check(&record)).to_owned();
+        assert!(text.starts_with("node2 (rank 2) did 25% of"), "{text}");
+        assert!(text.ends_with("; and so 16 more"), "{text}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(super) fn grouped(found: Vec<Located>, records: &[Record]) -> Vec<GroupedFin
                 severity: finding.severity,
                 message: finding.message,
                 advice: finding.advice,
+                differing: finding.differing,
                 records: Vec::new(),
                 names: BTreeSet::new(),
                 example: record,
@@ -63,6 +64,7 @@ mod tests {
                 severity,
                 message: message.into(),
                 advice: String::new(),
+                differing: Vec::new(),
             },
         };
         let groups = grouped(

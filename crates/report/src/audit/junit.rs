@@ -50,7 +50,7 @@ pub fn audit_junit(account: &AuditAccount<'_>) -> String {
             finding.severity,
             rule.id,
             account.share(of),
-            finding.message
+            finding.in_full()
         );
         let (text, advice) = (escape(&text), escape(&finding.advice));
         let _infallible = match finding.severity {

@@ -26,7 +26,7 @@ pub(super) fn findings_text(
             "{}[{}]{share}: {}",
             finding.severity,
             finding.rule,
-            units::on_one_line(&finding.message)
+            units::on_one_line(&finding.in_full())
         );
         let _infallible = match layout.folds_findings {
             true => writeln!(out, "{}", layout.one_line(&text)),

@@ -234,6 +234,7 @@ mod tests {
             severity: Severity::Warning,
             message: "m".into(),
             advice: "a".into(),
+            differing: Vec::new(),
             records: study.rows[1].cells[0].as_ref().unwrap().records.clone(),
             names: std::collections::BTreeSet::new(),
             example: None,

@@ -30,6 +30,16 @@ fn line(line: &FindingLine<'_>) -> Markup {
                 @if let Some(whose) = &line.whose { " " small { (name(whose)) } }
             }
             p { (capital(&finding.message)) "." }
+            @if !finding.differing.is_empty() {
+                table {
+                    @for fact in &finding.differing {
+                        tr {
+                            th { (fact.what) }
+                            td { @for value in &fact.values { div { (value) } } }
+                        }
+                    }
+                }
+            }
             p { (capital(&finding.advice)) "." }
             p class="quiet" { "Rule " code { (finding.rule) } "; " code { "fathom explain " (finding.rule) } " says more." }
         }

@@ -1,6 +1,7 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
 //! what is not known is null.
 
+use crate::differing::with_differing;
 use crate::document::{
     Breadth, CellValue, Conclusion, HOSTS, LEVELS, Label, RUNS, Section, TableLine, document,
     level_method, said_text, why_range,
@@ -27,7 +28,8 @@ pub fn study_json(study: &Study) -> String {
         .findings
         .iter()
         .map(|f| {
-            json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of, "always": f.is_always })
+            let entry = json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of, "always": f.is_always });
+            with_differing(entry, &f.differing)
         })
         .collect();
     let left_out: Vec<Value> = study

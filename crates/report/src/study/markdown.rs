@@ -1,5 +1,6 @@
 //! A study as Markdown.
 
+use crate::differing::differing_items;
 use crate::document::{
     Block, Breadth, Document, Findings, Section, Table, agreeing, differing, document, said_text,
     told,
@@ -103,10 +104,11 @@ fn findings(out: &mut String, found: &Findings<'_>) {
         let whose = whose.map_or_else(|| "the records together".to_owned(), |whose| escaped(whose));
         let _infallible = writeln!(
             out,
-            "- {} `{}` ({whose}): {}\n  - {}",
+            "- {} `{}` ({whose}): {}\n{}  - {}",
             finding.severity,
             finding.rule,
             escaped(&finding.message),
+            differing_items(&finding.differing),
             escaped(&finding.advice)
         );
     }

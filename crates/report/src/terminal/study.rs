@@ -123,12 +123,14 @@ fn findings(page: &mut Page, found: &Findings<'_>) {
         let rule = format!("{}[{}]", finding.severity, finding.rule);
         if is_folded {
             // What is wrong is told before where: it is what fits the line.
-            write_finding(page, &rule, &format!("{}{whose}", finding.message), None);
+            let message = format!("{}{whose}", finding.message);
+            write_finding(page, &rule, (message.as_str(), &[]), None);
             continue;
         }
         let head = format!("{rule}{whose}");
         let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
-        write_finding(page, &head, &finding.message, advice);
+        let told = (finding.message.as_str(), finding.differing.as_slice());
+        write_finding(page, &head, told, advice);
     }
     if page.layout().folds_findings && !found.lines.is_empty() {
         page.wrapped("", 2, UNFOLD);

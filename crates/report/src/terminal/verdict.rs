@@ -2,7 +2,7 @@
 
 use super::layout::UNFOLD;
 use super::page::{Page, counted};
-use analyze::Finding;
+use analyze::{DifferingFact, Finding};
 use record::{Record, Status, Verification};
 
 pub(super) fn write_verification(page: &mut Page, record: &Record) {
@@ -126,20 +126,29 @@ pub(super) fn write_findings(page: &mut Page, findings: &[Finding]) {
     }
     for finding in findings {
         let head = format!("{}[{}]", finding.severity, finding.rule);
-        write_finding(page, &head, &finding.message, Some(&finding.advice));
+        let told = (finding.message.as_str(), finding.differing.as_slice());
+        write_finding(page, &head, told, Some(&finding.advice));
     }
     if page.layout().folds_findings && !findings.is_empty() {
         page.wrapped("", 2, UNFOLD);
     }
 }
 
-/// A finding, and below it what to do about it; folded, its beginning on one line.
-pub(super) fn write_finding(page: &mut Page, head: &str, message: &str, advice: Option<&str>) {
+/// A finding, and below it what differs and what to do about it; folded, its beginning on one line.
+pub(super) fn write_finding(
+    page: &mut Page,
+    head: &str,
+    (message, differing): (&str, &[DifferingFact]),
+    advice: Option<&str>,
+) {
     if page.layout().folds_findings {
         let line = page.layout().one_line(&format!("{head}: {message}"));
         return page.line(&line);
     }
     page.wrapped("", 2, &format!("{head}: {message}"));
+    for fact in differing {
+        page.wrapped("  ", 6, &fact.to_string());
+    }
     if let Some(advice) = advice {
         page.wrapped("  ", 8, &format!("help: {advice}"));
     }

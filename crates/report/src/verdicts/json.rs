@@ -3,6 +3,7 @@
 
 use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
 use crate::comparison::{reason_kind, reason_text, sentence};
+use crate::differing::with_differing;
 use analyze::{Disagreement, RowComparison};
 use record::{Preference, Quantity};
 use serde_json::{Map, Value, json};
@@ -30,7 +31,8 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
         .into_iter()
         .map(|(located, records)| {
             let found = &located.finding;
-            json!({ "rule": found.rule, "severity": found.severity.to_string(), "message": found.message, "advice": found.advice, "records": records })
+            let entry = json!({ "rule": found.rule, "severity": found.severity.to_string(), "message": found.message, "advice": found.advice, "records": records });
+            with_differing(entry, &found.differing)
         })
         .collect();
     let whole = json!({

@@ -214,7 +214,7 @@ fn findings(out: &mut String, verdicts: &Verdicts<'_>) {
             "- {} `{}`{share}: {}. {}",
             found.severity,
             found.rule,
-            escaped(&found.message),
+            escaped(&found.in_full()),
             escaped(&capitalised(&found.advice))
         );
     }
