@@ -1,18 +1,29 @@
 //! What is known of the storage below the targets, a line each: devices count once a machine, however
 //! many ranks ran there.
 
-use super::page::{Page, share_of};
+use super::hosts::MOST_TOLD;
+use super::page::{Page, counted, share_of};
 use record::{HostPart, by_machine, devices_of_machine};
 use units::Bytes;
 
 /// Of an account that works which started together share.
 pub(super) const FOR_ALL: &str = ", for all jobs that ran together";
 
+/// Of more machines those whose devices were busiest.
+const OF_MANY: usize = 4;
+
 /// Of each machine its devices, or what its processes moved.
 pub(super) fn below(page: &mut Page, hosts: Vec<HostPart<'_>>) {
     let is_of_several = hosts.len() > 1;
-    let machines = by_machine(hosts, |own| own.host);
-    for machine in &machines {
+    let mut machines = by_machine(hosts, |own| own.host);
+    let told = match machines.len() {
+        0..=MOST_TOLD => machines.len(),
+        _ => {
+            machines.sort_by(|a, b| busiest(b).total_cmp(&busiest(a)));
+            OF_MANY
+        }
+    };
+    for machine in machines.iter().take(told) {
         let place = match machine.as_slice() {
             [own] if is_of_several => format!(" on {}", own.host.called()),
             [own, ..] if machines.len() > 1 => format!(" on {}", own.host.machine_called()),
@@ -21,6 +32,21 @@ pub(super) fn below(page: &mut Page, hosts: Vec<HostPart<'_>>) {
         devices(page, machine, &place);
         storage(page, machine, is_of_several);
     }
+    let more = machines.len() - told;
+    if more > 0 {
+        let text = format!("of {} were not busier", counted(more, "more machine"));
+        page.fact("devices", &text);
+    }
+}
+
+/// The largest share of the time that a device of a machine was busy.
+fn busiest(machine: &Vec<HostPart<'_>>) -> f64 {
+    let shares = machine.iter().flat_map(|own| {
+        let over_ns = own.counted_over_ns().max(1);
+        let devices = own.host.devices.iter();
+        devices.map(move |device| device.busy_ns as f64 / over_ns as f64)
+    });
+    shares.fold(0.0, f64::max)
 }
 
 /// What the devices of one machine counted, beside what its ranks did on them together.

@@ -2,45 +2,40 @@
 
 use super::accounts::shares;
 use super::page::{Page, counted, time};
-use record::{GroupAccount, HostAccount, Record, by_machine};
+use analyze::SlowHost;
+use record::{GroupAccount, HostPart, Record, by_machine};
 use units::{Nanos, Rate};
+
+/// So many hosts or machines are told one by one.
+pub(super) const MOST_TOLD: usize = 16;
+/// Of more hosts so many of the slowest, and so many of the fastest.
+const OF_EACH_END: usize = 4;
 
 /// What each of several hosts did.
 pub(super) fn hosts(page: &mut Page, record: &Record) {
-    let hosts = record.host_parts();
-    let slow = analyze::slow_hosts(record);
     if let Some(group) = &record.group {
         page.fact("ranks", &ranks(group, record.lost_ranks()));
     }
+    let hosts = record.host_parts();
     let machines = by_machine(&hosts, |own| own.host);
-    let is_shared = |host: &HostAccount| {
-        let mut shared = machines.iter().filter(|ranks| ranks.len() > 1);
-        shared.any(|ranks| ranks[0].host.boot() == host.boot())
+    let lines = Lines {
+        slow: analyze::slow_hosts(record),
+        shared: machines
+            .iter()
+            .filter(|ranks| ranks.len() > 1)
+            .filter_map(|ranks| ranks[0].host.boot())
+            .collect(),
     };
-    for (own, number) in hosts.iter().zip(0..).filter(|_| hosts.len() > 1) {
-        let (host, all) = (own.host, own.part.operations.together());
-        let rate = own
-            .part
-            .operations_per_second()
-            .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
-        let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
-        let used = host.process.user_ns.saturating_add(host.process.system_ns);
-        let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
-        let slow = slow.iter().find(|slow| slow.number == number);
-        let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
-        // What the whole machine did is told of it once.
-        let shares = match is_shared(host) {
-            true => String::new(),
-            false => shares(&host.machine),
-        };
-        let text = format!(
-            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{shares}",
-            host.called(),
-            counted(all.count, "operation"),
-        );
-        page.fact("host", &text);
+    let numbered = || hosts.iter().enumerate();
+    match hosts.len() {
+        0 | 1 => {}
+        2..=MOST_TOLD => {
+            numbered().for_each(|(at, own)| page.fact("host", &lines.of(at, own)));
+        }
+        _ => ends(page, &lines, numbered().collect()),
     }
-    for ranks in machines.iter().filter(|ranks| ranks.len() > 1) {
+    let shared: Vec<_> = machines.iter().filter(|ranks| ranks.len() > 1).collect();
+    for ranks in shared.iter().take(MOST_TOLD) {
         let longest = ranks.iter().max_by_key(|own| own.counted_over_ns());
         let Some(host) = longest.map(|own| own.host) else {
             continue;
@@ -49,11 +44,85 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
         let shares = shares(&host.machine);
         page.fact("machine", &format!("{name}: {} ranks{shares}", ranks.len()));
     }
+    let more = shared.len().saturating_sub(MOST_TOLD);
+    if more > 0 {
+        let text = format!("{} with several ranks", counted(more, "more machine"));
+        page.fact("machines", &text);
+    }
+}
+
+/// The slowest, the median and the fastest of many hosts, and how many lie between.
+fn ends(page: &mut Page, lines: &Lines<'_>, hosts: Vec<(usize, &HostPart<'_>)>) {
+    let (mut begun, idle): (Vec<_>, Vec<_>) =
+        hosts.into_iter().partition(|(_, own)| own.part.has_begun());
+    let rate = |own: &HostPart<'_>| own.part.operations_per_second().unwrap_or_default();
+    begun.sort_by(|(_, a), (_, b)| rate(a).total_cmp(&rate(b)));
+    let count = begun.len();
+    let middle = count.saturating_sub(1) / 2;
+    let fastest = count.saturating_sub(OF_EACH_END);
+    for (place, (at, own)) in begun.iter().enumerate() {
+        let label = match place {
+            _ if place < OF_EACH_END => "slowest",
+            _ if place == middle => "median",
+            _ if place >= fastest => "fastest",
+            _ => continue,
+        };
+        page.fact(label, &lines.of(*at, own));
+    }
+    let hidden = count - (2 * OF_EACH_END + 1).min(count);
+    let slow = lines.slow.len();
+    let mut text = match slow {
+        0 => format!("{hidden} of {count} are not shown"),
+        _ => format!(
+            "{slow} of {count} did less than {:.0}% of what the median host did; {hidden} are not shown",
+            analyze::SLOW_HOST * 100.0
+        ),
+    };
+    if !idle.is_empty() {
+        text += &format!("; {} measured nothing", counted(idle.len(), "host"));
+    }
+    page.fact("hosts", &text);
+}
+
+/// What a line about a host depends on.
+struct Lines<'r> {
+    slow: Vec<SlowHost>,
+    /// The boots of machines that several of them ran on.
+    shared: Vec<&'r str>,
+}
+
+impl Lines<'_> {
+    fn of(&self, at: usize, own: &HostPart<'_>) -> String {
+        let (host, all) = (own.host, own.part.operations.together());
+        let rate = own
+            .part
+            .operations_per_second()
+            .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
+        let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
+        let used = host.process.user_ns.saturating_add(host.process.system_ns);
+        let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
+        let slow = self.slow.iter().find(|slow| slow.number == at);
+        let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
+        // What the whole machine did is told of it once.
+        let is_shared = host.boot().is_some_and(|boot| self.shared.contains(&boot));
+        let shares = match is_shared {
+            true => String::new(),
+            false => shares(&host.machine),
+        };
+        format!(
+            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{shares}",
+            host.called(),
+            counted(all.count, "operation"),
+        )
+    }
 }
 
 /// How the ranks of a group began, and which of them are missing.
 fn ranks(group: &GroupAccount, lost: usize) -> String {
     let there = (group.size as usize).saturating_sub(lost);
+    let on = group.hosts.map_or_else(String::new, |hosts| {
+        format!(" on {}", counted(hosts, "machine"))
+    });
     let skew = group.skew_ns.map_or_else(String::new, |skew| {
         format!(", begun within {} of each other", Nanos(skew))
     });
@@ -65,5 +134,103 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
     let lost = group.lost.iter().take(3);
     let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.why));
     let lost: String = lost.collect();
-    format!("{there} of {}{skew}{bound}{lost}", group.size)
+    format!("{there} of {}{on}{skew}{bound}{lost}", group.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::terminal::{TerminalOptions, terminal};
+    use record::{GroupAccount, Operations, Record};
+
+    /// Ranks that did so many operations in a second, `each` of them on a machine.
+    fn joined(counts: impl Iterator<Item = u64>, each: u32) -> String {
+        let parts = (0_u32..).zip(counts).map(|(rank, count)| {
+            let mut part = Record {
+                id: rank.to_string(),
+                kind: "run".into(),
+                elapsed_ns: if count > 0 { 1_000_000_000 } else { 0 },
+                group: Some(GroupAccount {
+                    size: 1000,
+                    ..GroupAccount::default()
+                }),
+                ..Record::default()
+            };
+            if count > 0 {
+                let read = Operations {
+                    count,
+                    ..Operations::default()
+                };
+                part.operations.insert("read", read);
+            }
+            let host = part.generator_mut();
+            host.rank = Some(rank);
+            let machine = format!("n{}", rank / each);
+            host.environment.system.boot_id = Some(machine.clone());
+            host.environment.system.hostname = Some(machine);
+            host.devices = vec![record::DeviceAccount {
+                name: "vda".into(),
+                read_bytes: 1,
+                ..record::DeviceAccount::default()
+            }];
+            part
+        });
+        let record = Record::merge_all(parts).unwrap();
+        terminal(&record, &[], &TerminalOptions::default())
+    }
+
+    fn labelled<'t>(text: &'t str, label: &str) -> Vec<&'t str> {
+        let lines = text.lines();
+        let lines = lines.filter_map(|line| line.strip_prefix(label));
+        let lines = lines.filter(|rest| rest.starts_with(' '));
+        lines.map(str::trim).collect()
+    }
+
+    #[test]
+    fn few_hosts_are_told_one_by_one() {
+        let text = joined((0..16).map(|n| 1000 + n), 1);
+        assert_eq!(labelled(&text, "host").len(), 16);
+        assert_eq!(labelled(&text, "device").len(), 16);
+        let ranks = labelled(&text, "ranks");
+        assert!(ranks[0].starts_with("1000 of 1000 on 16 machines, begun"));
+    }
+
+    #[test]
+    fn of_a_thousand_hosts_both_ends_and_the_middle_are_told() {
+        let counts = (0..1000).map(|rank| match rank {
+            700 => 0,
+            rank => 100_000 + rank * 7 % 1000 * 100 - if rank == 13 { 60_000 } else { 0 },
+        });
+        let text = joined(counts, 1);
+        assert!(text.lines().count() < 60, "{text}");
+        assert_eq!(labelled(&text, "host"), [""; 0]);
+        let slowest = labelled(&text, "slowest");
+        assert_eq!(slowest.len(), 4);
+        assert!(slowest[0].starts_with("n13 (rank 13): SLOW, 33% of the median host"));
+        assert_eq!(labelled(&text, "median").len(), 1);
+        let fastest = labelled(&text, "fastest");
+        assert!(fastest[3].contains(": 199,900 operations"), "{fastest:?}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let words = words.join(" ");
+        assert!(
+            words.contains("hosts 200 of 999 did less than 80% of"),
+            "{text}"
+        );
+        assert!(words.contains("; 990 are not shown; 1 host measured nothing"));
+    }
+
+    #[test]
+    fn of_many_machines_some_are_told_and_the_rest_counted() {
+        let text = joined((0..400).map(|_| 1000), 4);
+        assert!(text.contains("of 1000 on 100 machines"), "{text}");
+        assert_eq!(labelled(&text, "machine").len(), 16);
+        assert_eq!(
+            labelled(&text, "machines"),
+            ["84 more machines with several ranks"]
+        );
+        assert_eq!(labelled(&text, "device").len(), 4);
+        assert_eq!(
+            labelled(&text, "devices"),
+            ["of 96 more machines were not busier"]
+        );
+    }
 }
