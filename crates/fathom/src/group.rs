@@ -16,6 +16,7 @@ mod launcher;
 mod leaving;
 mod muster;
 mod options;
+mod own_targets;
 mod place;
 mod reach;
 mod rows;

@@ -7,6 +7,8 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
+#[path = "mpi/beforehand.rs"]
+mod beforehand;
 #[path = "mpi/files.rs"]
 mod files;
 #[path = "mpi/front.rs"]

@@ -10,7 +10,7 @@ use crate::ramp::{Ramp, Spacing};
 use crate::scenario::{
     Adjustments, Arrivals, KeyChoice, ObjectSizes, PayloadMode, Scenario, parse_stages,
 };
-use crate::secret::{NOT_KEPT, given, recorded_url, recorded_variable};
+use crate::secret::{given, recorded_url, recorded_variable};
 use crate::share::LoadShare;
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
@@ -82,7 +82,7 @@ pub struct LoadOption {
     reads: Reads,
     /// What a record keeps of a text that was given, where that may be a secret or name the variable that
     /// holds one.
-    keep: Option<fn(&str) -> String>,
+    pub(crate) keep: Option<fn(&str) -> String>,
     /// What took effect.
     show: fn(&LoadPlan) -> Option<String>,
 }
@@ -128,25 +128,6 @@ impl LoadOption {
                 self.name
             ))),
         }
-    }
-
-    /// What a record keeps of a text that was given for it.
-    #[must_use]
-    pub fn recorded(&self, text: &str) -> String {
-        self.keep.map_or_else(|| text.to_owned(), |keep| keep(text))
-    }
-
-    /// Whether its text may be a secret, and may name a variable of the environment that holds it.
-    #[must_use]
-    pub fn may_be_secret(&self) -> bool {
-        self.keep.is_some()
-    }
-
-    /// Whether a text that was given for it may let somebody in, so that it has no place where others read
-    /// it.
-    #[must_use]
-    pub fn hides(&self, text: &str) -> bool {
-        self.recorded(text).contains(NOT_KEPT)
     }
 
     /// Its value in a load; `None` where it has none.

@@ -1,7 +1,7 @@
 //! What records keep of texts that may let somebody in: only what is known to be harmless. Everything else
 //! is left out, for nobody can list the names that secrets have.
 
-use crate::LoadError;
+use crate::{LoadError, LoadOption};
 
 /// Headers whose values are recorded and may stand in arguments, unless the value itself looks like a
 /// secret.
@@ -101,6 +101,27 @@ const SCHEMES: [&str; 7] = [
 const LONG_WORD: usize = 20;
 /// What a record has in the place of a secret.
 pub(crate) const NOT_KEPT: &str = "(not recorded)";
+
+impl LoadOption {
+    /// What a record keeps of a text that was given for it.
+    #[must_use]
+    pub fn recorded(&self, text: &str) -> String {
+        self.keep.map_or_else(|| text.to_owned(), |keep| keep(text))
+    }
+
+    /// Whether its text may be a secret, and may name a variable of the environment that holds it.
+    #[must_use]
+    pub fn may_be_secret(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    /// Whether a text that was given for it may let somebody in, so that it has no place where others read
+    /// it.
+    #[must_use]
+    pub fn hides(&self, text: &str) -> bool {
+        self.recorded(text).contains(NOT_KEPT)
+    }
+}
 
 /// The variable that a text names which stands for what it holds.
 #[must_use]

@@ -100,7 +100,10 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
 fn ids_before(workload: &Workload, place: u64, worker: u32, own: u64) -> u64 {
     let (files, seats) = (&workload.files, workload.seats());
     let (all, before) = match (files.dirs, files.total_files) {
-        (Some(Directories::Own), Some(total)) => (total, seats.part(total, worker).start),
+        (Some(Directories::Own), Some(total)) => {
+            let part = workload.seats_at_target().part(total, worker);
+            (total, part.start)
+        }
         _ => (
             u64::from(seats.all()) * own,
             u64::from(seats.number(worker)) * own,
@@ -115,11 +118,11 @@ pub(crate) fn worker_root(target: &Path, number: u32) -> PathBuf {
 }
 
 /// The options of one tree: where workers have directories of their own, the files over all
-/// directories are those of all workers together.
+/// directories are those of all workers of this target together.
 fn own_files(workload: &Workload, owner: Option<u32>) -> Files {
     let mut files = workload.files.clone();
     if let (Some(Directories::Own), Some(worker)) = (files.dirs, owner) {
-        let part = |total| workload.seats().part(total, worker);
+        let part = |total| workload.seats_at_target().part(total, worker);
         files.total_files = files
             .total_files
             .map(part)

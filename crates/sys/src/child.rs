@@ -208,7 +208,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::zombie_processes, reason = "wait_child waits for it")]
     fn a_child_has_its_signal_when_whoever_started_it_ends() {
         // A thread stands for the process: the kernel looks at nothing else.
         let starts = || {

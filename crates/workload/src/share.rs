@@ -355,7 +355,11 @@ mod tests {
         let own = share(&whole, rank.at_target(0, 1)).unwrap();
         assert_eq!(own.seats_at_target().own(), 0..4);
         assert_eq!(own.seats_at_target().all(), 4);
-        assert_eq!(own.seats(), of_all.seats(), "seeds and names are of all");
+        assert_eq!(
+            own.seats(),
+            of_all.seats(),
+            "seeds and the names of what is its own are of all"
+        );
     }
 
     #[test]

@@ -3,14 +3,15 @@
 
 use super::beforehand::{at_targets, notes, own_place, own_set, place_word, target_sets};
 use super::connection::RankLink;
+use super::own_targets;
+use super::reach::{kind_of, unlike, unlike_paths};
 use super::words::{fault_of, fault_word};
-use super::reach::kind_of;
 use super::work::GroupWork;
 use crate::context;
 use crate::tell::say;
 use group::Word;
 use host::{Machine, PeerFault};
-use record::{FileSystem, TargetReach};
+use record::TargetReach;
 use run::safety::{FileId, make_new, remove_own};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -65,8 +66,18 @@ pub(super) struct Agreed {
 /// Agrees with all ranks.
 ///
 /// # Errors
-/// They were asked for different things, or only some see the target.
+/// They were asked for different things, only some see the target, or each has its own and cannot do there
+/// what was asked.
 pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, PeerFault> {
+    let (agreed, crowded) = told(connection, hello)?;
+    if agreed.reach == Some(TargetReach::Local) {
+        own_targets::check(crowded.as_deref(), hello.works)?;
+    }
+    Ok(agreed)
+}
+
+/// What all know, and the ranks that have one target of their own in each other's way.
+fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Option<String>), PeerFault> {
     let mut marks = Marks::default();
     let own = hello.word().to_string().into_bytes();
     let answer = connection.round(own, |words| {
@@ -85,6 +96,8 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
         Some("local") => Some(TargetReach::Local),
         Some(_) | None => None,
     };
+    let crowded = answer.get("crowded").and_then(Value::as_str);
+    let crowded = crowded.map(str::to_owned);
     let agreed = |value: &Value| Agreed {
         reach: reach(value),
         drawn: number(&answer, "drawn").unwrap_or(0),
@@ -96,7 +109,7 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
         unseen_by: unseen_by(value),
     };
     let Some(places) = answer.get("marks").and_then(Value::as_array) else {
-        return Ok(agreed(&answer));
+        return Ok((agreed(&answer), crowded));
     };
     let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
     let seen: Vec<bool> = places.iter().map(sees).collect();
@@ -111,14 +124,11 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
             .to_string()
             .into_bytes()
     })?;
-    fault_of(&decided).map_or_else(
-        || {
-            Ok(agreed(
-                &serde_json::from_slice(&decided).unwrap_or_default(),
-            ))
-        },
-        Err,
-    )
+    if let Some(fault) = fault_of(&decided) {
+        return Err(fault);
+    }
+    let decided = serde_json::from_slice(&decided).unwrap_or_default();
+    Ok((agreed(&decided), crowded))
 }
 
 fn unseen_by(value: &Value) -> Vec<u32> {
@@ -238,6 +248,11 @@ fn compared(
     }
     let places = hellos.iter().map(|hello| hello["place"].clone());
     let places: Vec<Value> = places.collect();
+    if own.asked.is_none()
+        && let Some(text) = unlike_paths(&places, |rank| connection.called(rank))
+    {
+        return fault(text);
+    }
     if own.is_told_people {
         for note in notes(&places, |rank| connection.called(rank)) {
             say(&format!("note: {note}"));
@@ -248,6 +263,7 @@ fn compared(
     let mut answer = reached(own, marks, one_machine);
     answer["at_target"] = json!(at_targets(&places));
     answer["target_sets"] = json!(target_sets(&places));
+    answer["crowded"] = json!(own_targets::crowded(&places, |rank| connection.called(rank)));
     answer
 }
 
@@ -377,27 +393,6 @@ fn one_target(
     }
 }
 
-/// What is wrong where nobody sees the root's mark, and some have a file system there that all could
-/// have.
-fn unlike(called: impl Fn(u32) -> String, place: &Path, kinds: &[String]) -> Option<String> {
-    let could_be = |kind: &String| FileSystem::may_be_of_several_hosts(kind);
-    if kinds.iter().all(could_be) || !kinds.iter().any(could_be) {
-        return None;
-    }
-    let of = |has: bool| {
-        let those = kinds.iter().zip(0_u32..);
-        let those = those.filter(move |(kind, _)| could_be(kind) == has);
-        let names = those.map(|(kind, rank)| format!("{} ({kind})", called(rank)));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    Some(format!(
-        "{} is not the same directory on {} as on {} (not mounted?); where each host is to have its own, say --target-is local",
-        place.display(),
-        of(false),
-        of(true),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -419,25 +414,5 @@ mod tests {
         assert_eq!(apart("a a"), None);
         assert_eq!(apart("a"), None);
         assert_eq!(super::apart(&[]), None);
-    }
-
-    #[test]
-    fn a_server_s_directory_that_others_have_not_mounted_is_told_from_directories_of_their_own() {
-        let told = |kinds: &str| {
-            let kinds: Vec<String> = kinds.split(' ').map(str::to_owned).collect();
-            unlike(|rank| format!("rank {rank}"), Path::new("/mnt"), &kinds)
-        };
-        assert_eq!(told("xfs ext4"), None, "each has its own disk");
-        assert_eq!(told("nfs4 nfs4"), None, "each has its own server");
-        let text = told("nfs4 xfs nfs4 tmpfs").unwrap();
-        assert!(
-            text.starts_with("/mnt is not the same directory on rank 1 (xfs), rank 3 (tmpfs) as on rank 0 (nfs4), rank 2 (nfs4)"),
-            "{text}"
-        );
-        assert!(text.contains("--target-is local"), "{text}");
-        assert!(
-            told("ext4 lustre").is_some(),
-            "the first has not mounted it"
-        );
     }
 }

@@ -5,6 +5,7 @@ use host::Machine;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
+use workload::EngineTarget;
 
 /// What a rank says of the place where it runs.
 pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
@@ -14,11 +15,24 @@ pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
     let workers = phases.map(|phase| phase.workload.threads).max();
     json!({
         "target": identity(works),
+        "paths": paths(works),
+        "makes": super::own_targets::makes(works),
         "boot": machine.boot_id(),
         "allowed_cpus": allowed,
         "cpus": there,
         "workers": workers,
     })
+}
+
+/// Where the targets are for this rank, from the root of its file system.
+fn paths(works: &[GroupWork]) -> Vec<String> {
+    let phases = GroupWork::phases_of(works);
+    let on_files = phases.filter(|phase| phase.workload.engine.target() == EngineTarget::Files);
+    let targets = on_files.flat_map(|phase| &phase.workload.targets);
+    let targets = targets.filter(|target| !run::is_server(target));
+    let whole =
+        targets.map(|target| std::path::absolute(target).unwrap_or_else(|_| target.clone()));
+    whole.map(|path| path.display().to_string()).collect()
 }
 
 /// What tells the targets of two ranks of one machine apart: the files and devices that are there, or

@@ -9,7 +9,10 @@ use workload::{Directories, Seats};
 pub(super) struct DealtNames {
     layout: Layout,
     dirs: Option<Directories>,
+    /// The workers among all, by which directories of their own are called.
     seats: Seats,
+    /// The workers among those to whom the names of this target are dealt out.
+    seats_at_target: Seats,
 }
 
 impl DealtNames {
@@ -21,6 +24,7 @@ impl DealtNames {
             layout: layout.unwrap_or_default(),
             dirs: workload.files.dirs,
             seats: workload.seats(),
+            seats_at_target: workload.seats_at_target(),
         }
     }
 
@@ -34,11 +38,11 @@ impl DealtNames {
             let is_own = |at: &usize| all[*at].owner == Some(worker);
             (0..all.len()).filter(is_own).collect()
         } else if self.dirs == Some(Directories::Shared) {
-            let turns = self.seats.turns(count, worker);
+            let turns = self.seats_at_target.turns(count, worker);
             let nth = |turn: u64| index(turns.first + turn * turns.step);
             (0..turns.count).map(nth).collect()
         } else {
-            let part = self.seats.part(count, worker);
+            let part = self.seats_at_target.part(count, worker);
             (index(part.start)..index(part.end)).collect()
         };
         taken.into_iter().map(|at| all[at].path.clone()).collect()
@@ -53,7 +57,7 @@ impl DealtNames {
             let is_own = |dir: &&PathBuf| root.as_ref().is_some_and(|root| dir.starts_with(root));
             return dirs.iter().filter(is_own).cloned().collect();
         }
-        let part = self.seats.part(dirs.len() as u64, worker);
+        let part = self.seats_at_target.part(dirs.len() as u64, worker);
         let index = units::lossless::to_usize;
         dirs[index(part.start)..index(part.end)].to_vec()
     }
@@ -68,6 +72,14 @@ mod tests {
 
     /// Files and directories of each worker of ranks with two workers each.
     fn dealt(ranks: u32, settings: &[(&str, &str)]) -> Vec<(Vec<PathBuf>, Vec<PathBuf>)> {
+        dealt_at(ranks, |rank| rank, settings)
+    }
+
+    fn dealt_at(
+        ranks: u32,
+        at: impl Fn(Rank) -> Rank,
+        settings: &[(&str, &str)],
+    ) -> Vec<(Vec<PathBuf>, Vec<PathBuf>)> {
         let mut whole = Workload {
             targets: vec!["/d".into()],
             threads: 2,
@@ -77,11 +89,12 @@ mod tests {
             workload::settings::apply(&mut whole, key, value).unwrap();
         }
         let of_rank = |number| {
-            let workload = share(&whole, Rank::new(number, ranks).unwrap()).unwrap();
+            let workload = share(&whole, at(Rank::new(number, ranks).unwrap())).unwrap();
             let names = DealtNames {
                 layout: layout(&workload).unwrap(),
                 dirs: workload.files.dirs,
                 seats: workload.seats(),
+                seats_at_target: workload.seats_at_target(),
             };
             [0, 1].map(|worker| (names.files(worker), names.dirs(worker)))
         };
@@ -112,6 +125,29 @@ mod tests {
                     "{dirs:?} of {ranks} ranks: {each:?}"
                 );
                 assert!(each.iter().max().unwrap() - each.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_of_its_own_has_all_names_and_they_are_dealt_out_to_the_ranks_that_have_it() {
+        for dirs in [None, Some("own"), Some("shared")] {
+            let mut settings = vec![("total-files", "25"), ("num-dirs", "2"), ("meta", "create")];
+            settings.extend(dirs.map(|dirs| ("dirs", dirs)));
+            // Ranks 0 and 1 have one target, and rank 2 has another.
+            let at = |rank: Rank| match rank.number() {
+                2 => rank.at_target(0, 1),
+                number => rank.at_target(number, 2),
+            };
+            let dealt = dealt_at(3, at, &settings);
+            let (first, second) = dealt.split_at(4);
+            for of_target in [first, second] {
+                let files = of_target.iter().flat_map(|(files, _)| files);
+                let mut files: Vec<&PathBuf> = files.collect();
+                let count = files.len();
+                files.sort();
+                files.dedup();
+                assert_eq!((files.len(), count), (25, 25), "{dirs:?}");
             }
         }
     }

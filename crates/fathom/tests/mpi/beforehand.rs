@@ -1,0 +1,93 @@
+//! What ranks refuse before anything is written, and what hosts with targets of their own do there.
+
+use super::{SHORT, launchers_by_kind, may_unshare, nobody_is_left, place, record, said};
+use std::fs;
+use std::path::Path;
+
+/// The names that lie in a directory.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn ranks_that_have_one_target_as_their_own_are_refused_before_any_makes_it() {
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        let local = format!("{SHORT} --target-is local");
+        for words in [
+            local.clone(),
+            local.replace("--random", "--random --write-percent 100"),
+        ] {
+            let (code, told) = launcher.ended_of("2", dir.path(), &words);
+            assert_eq!(code, Some(2), "{name}: {told}");
+            let told_once = told.matches("error: several writers: ").count() == 1;
+            assert!(
+                told_once && told.contains("(rank 1) have one target"),
+                "{name}: {told}"
+            );
+            assert_eq!(names(dir.path()), [""; 0], "{name}");
+        }
+        // What is there they read together, and each worker may have a file of its own.
+        fs::write(dir.path().join("x"), vec![7; 4 << 20]).unwrap();
+        let (code, told) = launcher.ended_of("2", dir.path(), &local);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let shifted = format!("{local} --shift 1");
+        let (code, told) = launcher.ended_of("2", dir.path(), &shifted);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert!(told.contains("error: --shift asks for"), "{name}: {told}");
+        let own = local.replace("run x", "run y --file-distribution per-worker");
+        let (code, told) = launcher.ended_of("2", dir.path(), &own);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn a_profile_of_ranks_in_directories_of_one_name_is_refused_at_once() {
+    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && cd other; exec "$@""#;
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        for of in ["d", "other", "other/d"] {
+            fs::create_dir(dir.path().join(of)).unwrap();
+        }
+        let words = "profile d --quick -o r.jsonl";
+        let (code, told) = launcher.wrapped_ended("2", dir.path(), script, words);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert!(
+            told.contains("/d on ") && told.contains("/other/d on ") && told.contains("(rank 1)"),
+            "{name}: {told}"
+        );
+        assert_eq!(told.matches("error: ").count(), 1, "{name}: {told}");
+        assert_eq!(names(dir.path()), ["d", "other"], "{name}: no record");
+        assert_eq!(names(&dir.path().join("d")), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_target_of_a_host_s_own_has_all_names_of_metadata_operations() {
+    if !may_unshare(&["--mount"]) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
+        return;
+    }
+    let script = r#"exec unshare --mount sh -c 'mount -t tmpfs own own && exec "$@"' sh "$@""#;
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("own")).unwrap();
+        let words = "run own --meta create,unlink --total-files 10 --threads 2 --duration 0s --no-live --max-skew 60s --records r.jsonl";
+        let output = launcher
+            .wrapped("2", dir.path(), script, words)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        let record = record(dir.path(), name);
+        for host in record.by_host() {
+            let creates = host.operations.kind("create").map(|kind| kind.count);
+            assert_eq!(creates, Some(10), "{name}");
+        }
+    }
+}
