@@ -143,8 +143,10 @@ pub struct Cell {
     pub operation_bytes: BTreeMap<String, f64>,
     /// In the order of `records`.
     pub details: Vec<RecordDetails>,
-    /// What each host did, where records are of several; by the names of hosts.
+    /// What each host did, where records are of several: the slow ones first, and by their numbers.
     pub hosts: Vec<HostFigures>,
+    /// How many ranks there were on how many machines, in words; several where records differ.
+    pub ranks: BTreeSet<String>,
 }
 
 /// A circumstance or option, arm by arm.

@@ -67,6 +67,7 @@ pub(super) fn cell(
         operation_bytes: operation_bytes(slots.first()?.record, kinds),
         details: records.iter().map(|record| details::of(record)).collect(),
         hosts: hosts::of(slots),
+        ranks: hosts::sizes(slots),
     })
 }
 

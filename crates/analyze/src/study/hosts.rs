@@ -4,7 +4,7 @@ use super::Figure;
 use super::cells::figure;
 use super::rows::Slot;
 use record::{Quantity, QuantityValue};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one of several hosts did in a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,21 +22,23 @@ const TOLD: [&str; 6] = ["throughput", "iops", "p50", "p99", "max", "cpu/op"];
 /// The hosts of the records that are of several; none where each is of one.
 pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
     let quantities = TOLD.map(Quantity::named);
-    let mut by_host: BTreeMap<String, [Vec<(u32, QuantityValue)>; TOLD.len()]> = BTreeMap::new();
+    type Columns = [Vec<(u32, QuantityValue)>; TOLD.len()];
+    let mut by_host: BTreeMap<(Option<u32>, String), Columns> = BTreeMap::new();
     let mut slow: BTreeMap<String, String> = BTreeMap::new();
     for slot in slots {
         let found = crate::slow_hosts(slot.record).into_iter();
         slow.extend(found.map(|host| (host.name.clone(), host.text())));
         let hosts = slot.record.by_host();
         for host in hosts.iter().filter(|_| hosts.len() > 1) {
-            let name = host.generator().called().into_owned();
-            let columns = by_host.entry(name).or_default();
+            let own = host.generator();
+            let name = own.called().into_owned();
+            let columns = by_host.entry((own.rank, name)).or_default();
             for (column, quantity) in columns.iter_mut().zip(&quantities) {
                 column.push((slot.block, quantity.of(host)));
             }
         }
     }
-    let told = |(name, columns): (String, [Vec<_>; TOLD.len()])| {
+    let told = |((_, name), columns): ((Option<u32>, String), Columns)| {
         let figures = quantities.iter().zip(&columns);
         let figures = figures.filter_map(|(quantity, column)| {
             let found = figure("", quantity.clone(), column)?;
@@ -51,5 +53,26 @@ pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
             figures: figures.collect(),
         }
     };
-    by_host.into_iter().map(told).collect()
+    let mut hosts: Vec<HostFigures> = by_host.into_iter().map(told).collect();
+    // Of a thousand hosts those are sought.
+    hosts.sort_by_key(|host| host.slow.is_none());
+    hosts
+}
+
+/// On how many machines the ranks were, as records know it: `4 ranks on 2 machines`; each once.
+pub(super) fn sizes(slots: &[Slot<'_>]) -> BTreeSet<String> {
+    let groups = slots.iter().filter_map(|slot| {
+        let group = slot.record.group.as_ref()?;
+        let there = (group.size as usize).saturating_sub(slot.record.lost_ranks());
+        Some((there, group.hosts?))
+    });
+    let s = |n: usize| if n == 1 { "" } else { "s" };
+    let text = |(ranks, hosts): (usize, u32)| {
+        format!(
+            "{ranks} rank{} on {hosts} machine{}",
+            s(ranks),
+            s(hosts as usize)
+        )
+    };
+    groups.map(text).collect()
 }

@@ -3,6 +3,7 @@
 use super::{Breadth, CellValue, Column, Label, Table, TableLine};
 use analyze::Study;
 use record::Quantity;
+use std::collections::BTreeSet;
 
 /// The address of the table of hosts.
 pub(crate) const HOSTS: &str = "hosts";
@@ -58,6 +59,15 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
     };
     if out.lines.is_empty() {
         return None;
+    }
+    let cells = study.rows[index].cells.iter().flatten();
+    let sizes: BTreeSet<&str> = cells
+        .flat_map(|cell| &cell.ranks)
+        .map(String::as_str)
+        .collect();
+    if !sizes.is_empty() {
+        let sizes: Vec<&str> = sizes.into_iter().collect();
+        out.notes.push(format!("{}.", sizes.join("; ")));
     }
     out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
     Some(out)
@@ -117,6 +127,30 @@ mod tests {
             (&"a".into(), &"b".into())
         );
         assert_eq!(hosts[1]["figures"][1]["value"], 3000.0);
+    }
+
+    #[test]
+    fn ranks_are_in_the_order_of_their_numbers_after_the_slow_ones_with_their_machines() {
+        let parts = (0..12).map(|rank| {
+            let mut part = part("x", if rank == 11 { 500 } else { 1500 });
+            part.id = rank.to_string();
+            part.group = Some(record::GroupAccount {
+                size: 12,
+                ..record::GroupAccount::default()
+            });
+            let host = part.generator_mut();
+            host.rank = Some(rank);
+            host.environment.system.boot_id = Some((rank / 6).to_string());
+            part
+        });
+        let records = [Record::merge_all(parts).unwrap()];
+        let study = study(&records, &StudyOptions::default());
+        let table = table(&study, 0, Breadth::Paper).unwrap();
+        let lines = table.as_text(&study, Breadth::Paper);
+        let names: Vec<&str> = lines[1..4].iter().map(|line| line[0].as_str()).collect();
+        assert_eq!(names, ["x (rank 11)", "x (rank 0)", "x (rank 1)"]);
+        assert_eq!(lines[11][0], "x (rank 9)");
+        assert_eq!(table.notes[0], "12 ranks on 2 machines.");
     }
 
     #[test]
