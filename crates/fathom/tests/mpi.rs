@@ -19,6 +19,8 @@ mod loads;
 mod ground;
 #[path = "../../object/tests/store/server.rs"]
 mod server;
+#[path = "mpi/walks.rs"]
+mod walks;
 
 use ground::{nobody_is_left, place, ranks_in, record, said, signal, wait_for};
 use record::{Record, Status, read_records};

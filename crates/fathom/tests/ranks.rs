@@ -39,11 +39,11 @@ fn ahead(seconds: u64) -> String {
 const WORK: &str = "run x --engine null --file-size 1G --random --threads 2 --duration 300ms --no-live --clock unsynchronised";
 
 /// Runs these ranks of a group side by side, with the same words.
-fn ranks(dir: &Path, numbers: &[u32], size: u32, start: &str, words: &str) -> Vec<Option<i32>> {
+fn ranks(dir: &Path, numbers: &[u32], size: u32, start: &str, work: &str) -> Vec<Option<i32>> {
     let children = numbers.iter().map(|number| {
         let place =
             format!("--rank {number}/{size} --start-at {start} --records part-{number}.jsonl");
-        let mut command = fathom(dir, &format!("{WORK} {words} {place}"));
+        let mut command = fathom(dir, &format!("{work} {place}"));
         command.stdout(Stdio::null()).spawn().unwrap()
     });
     let children: Vec<_> = children.collect();
@@ -56,8 +56,13 @@ fn ranks(dir: &Path, numbers: &[u32], size: u32, start: &str, words: &str) -> Ve
 /// The same from a start that every rank is ready for. A rank that is not says so and measures
 /// nothing: then all begin again, with more time.
 fn ready_ranks(dir: &Path, numbers: &[u32], size: u32, words: &str) -> Vec<Option<i32>> {
+    ready_ranks_of(dir, numbers, size, &format!("{WORK} {words}"))
+}
+
+/// Ranks of another work.
+fn ready_ranks_of(dir: &Path, numbers: &[u32], size: u32, work: &str) -> Vec<Option<i32>> {
     let begun = |seconds| {
-        let codes = ranks(dir, numbers, size, &ahead(seconds), words);
+        let codes = ranks(dir, numbers, size, &ahead(seconds), work);
         if codes.contains(&Some(5)) {
             let part = |n| dir.join(format!("part-{n}.jsonl"));
             numbers
@@ -368,4 +373,80 @@ fn what_a_rank_cannot_do_alone_is_refused_with_what_to_do() {
         assert!(said.contains(wanted), "{words}: {said}");
     }
     assert!(!dir.path().join("p.jsonl").exists());
+}
+
+/// Files in directories, and one directory with many; returns how many entries there are.
+fn tree(root: &Path) -> u64 {
+    let mut entries = 0;
+    for number in 0..12 {
+        let dir = root.join(format!("a/worker{number}/below"));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("file.01"), "four").unwrap();
+        entries += 3;
+    }
+    std::fs::create_dir_all(root.join("large")).unwrap();
+    for number in 0..900 {
+        std::fs::write(root.join(format!("large/file.{number:03}")), "four").unwrap();
+    }
+    std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+    entries + 900 + 3
+}
+
+const WALK: &str =
+    "run tree --meta walk --where name=*01*,size=4 --threads 2 --no-live --clock unsynchronised";
+
+#[test]
+fn ranks_deal_out_one_tree_and_walk_all_of_trees_of_their_own() {
+    for (reach, times) in [("shared", 1), ("local", 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let entries = tree(&dir.path().join("tree"));
+        let work = format!("{WALK} --target-is {reach}");
+        let codes = ready_ranks_of(dir.path(), &[0, 1, 2], 3, &work);
+        assert_eq!(codes, [Some(0); 3], "{reach}");
+        let (code, said) = ended(
+            dir.path(),
+            "merge part-0.jsonl part-1.jsonl part-2.jsonl --max-skew 60s -o whole.jsonl",
+        );
+        assert_eq!(code, Some(0), "{reach}: {said}");
+        let whole = record(dir.path(), "whole.jsonl");
+        let walk = whole.walk.unwrap();
+        // file.01 of each worker; .001, .010 to .019, .101, .201 and so on.
+        let matched = 12 + 1 + 10 + 8;
+        assert_eq!(walk.entries, times * entries, "{reach}");
+        assert_eq!(walk.matched, times * matched, "{reach}");
+        let dirs = whole.operations.kind("walk").map(|walk| walk.count);
+        assert_eq!(dirs, Some(times * (1 + 2 + 24)), "{reach}");
+        assert_eq!(walk.levels.is_some(), reach == "shared");
+        let each = whole.by_host();
+        let each: Vec<u64> = each.iter().map(|own| own.walk.unwrap().entries).collect();
+        let fair = walk.entries / 3;
+        assert!(
+            each.iter().all(|own| own.abs_diff(fair) < fair / 3),
+            "{each:?}"
+        );
+        let (_, audit) = ended(dir.path(), "audit whole.jsonl");
+        for rule in ["little_law", "straggler", "counts_inconsistent"] {
+            assert!(!audit.contains(rule), "{reach}: {audit}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_cannot_ask_each_other_whose_a_tree_is_are_to_be_told() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("tree")).unwrap();
+    let place = format!("--rank 0/2 --start-at {} --records part.jsonl", ahead(60));
+    let (code, said) = ended(dir.path(), &format!("{WALK} {place}"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("--target-is shared or --target-is local"),
+        "{said}"
+    );
+    let changed = WALK.replace("walk", "create,walk");
+    let (code, said) = ended(dir.path(), &format!("{changed} {place} --target-is shared"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("what other ranks change by --meta create"),
+        "{said}"
+    );
 }

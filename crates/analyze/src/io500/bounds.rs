@@ -1,6 +1,7 @@
 //! What bounds the belief in an IO500-like score.
 
 use super::{IO500_STONEWALL, Io500Role, Nanos, Placed, Record};
+use record::WalkLevels;
 use std::collections::BTreeSet;
 use units::lossless::u64_to_f64;
 

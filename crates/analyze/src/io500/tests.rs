@@ -137,6 +137,34 @@ fn no_score_leaves_a_phase_out_and_the_answer_says_which() {
     assert_eq!(missing(&empty), ["mdtest-easy-stat: it has no number"]);
 }
 
+/// What is said of a whole run of full length that was changed.
+#[track_caller]
+fn with(change: &dyn Fn(&mut Vec<Record>), part: &str) {
+    let mut records = run("300s");
+    change(&mut records);
+    let said = only(&records).bounds.join(" ");
+    assert!(said.contains(part), "{part}: {said}");
+}
+
+#[test]
+fn a_walk_that_looked_at_something_else_than_was_made_is_told() {
+    // 30,000 files of two phases; and with 80,000 directories that it read, and one file of data.
+    with(
+        &|of| of[4].walk.as_mut().unwrap().entries = 29_999,
+        "find looked at 29999 entries, and 30000 files had been made: ranks saw different",
+    );
+    with(
+        &|of| {
+            of[4].walk.as_mut().unwrap().levels = Some(WalkLevels { fewest: 1, most: 2 });
+        },
+        "Ranks of find saw different directories,",
+    );
+    with(
+        &|of| of[4].walk.as_mut().unwrap().entries = 110_002,
+        "find looked at 110002 entries, and 110001 at most had been made:",
+    );
+}
+
 #[test]
 fn what_makes_it_less_than_it_looks_is_said() {
     let said = |records: &[Record]| only(records).bounds.join(" ");
@@ -145,12 +173,6 @@ fn what_makes_it_less_than_it_looks_is_said() {
         "{}",
         said(&run("2s"))
     );
-    let with = |change: &dyn Fn(&mut Vec<Record>), part: &str| {
-        let mut records = run("300s");
-        change(&mut records);
-        let said = said(&records);
-        assert!(said.contains(part), "{part}: {said}");
-    };
     with(
         &|of| of[1].stonewall = None,
         "all before the stonewall: mdtest-easy-write;",
@@ -184,21 +206,6 @@ fn what_makes_it_less_than_it_looks_is_said() {
             });
         },
         "find was done by one rank of 4",
-    );
-    // 30,000 files of two phases; and with 80,000 directories that it read, and one file of data.
-    with(
-        &|of| of[4].walk.as_mut().unwrap().entries = 29_999,
-        "find looked at 29999 entries, and 30000 files had been made: ranks saw different",
-    );
-    with(
-        &|of| {
-            of[4].walk.as_mut().unwrap().levels = Some(WalkLevels { fewest: 1, most: 2 });
-        },
-        "Ranks of find saw different directories,",
-    );
-    with(
-        &|of| of[4].walk.as_mut().unwrap().entries = 110_002,
-        "find looked at 110002 entries, and 110001 at most had been made:",
     );
     with(
         &|of| of[4].walk.as_mut().unwrap().matched = 0,

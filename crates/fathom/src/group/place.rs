@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use host::{CommonStart, StartBy};
 use record::{GroupAccount, Record, TargetReach};
 use std::time::SystemTime;
-use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
+use workload::{FileSharing, MetaOp, Phase, Rank, Shift, Stage, Workload};
 
 /// What is asked of a rank.
 pub(crate) struct RankPlace {
@@ -77,6 +77,9 @@ impl RankPlace {
         if self.rank.has_others() && reach == TargetReach::Shared {
             check_shared(workload)?;
         }
+        if self.rank.has_others() && self.target_is.is_none() {
+            check_walk(workload, reach)?;
+        }
         let plan = plan(phase);
         // Ranks of one machine may read one file together; what is written or verified is one rank's.
         let is_own = match reach {
@@ -141,6 +144,15 @@ fn check_shared(workload: &Workload) -> Result<()> {
         "ranks that are not connected cannot {what} files that all of them use: give --file-distribution per-worker, or --target-is local where each host has its own"
     ))
     .into())
+}
+
+/// One tree is dealt out, and of trees of their own each rank walks all.
+fn check_walk(workload: &Workload, reach: TargetReach) -> Result<()> {
+    let walks = workload.files.meta.contains(&MetaOp::Walk);
+    if !walks || reach == TargetReach::Shared {
+        return Ok(());
+    }
+    Err(Usage("ranks that are not connected cannot ask each other whether --meta walk goes over one tree that all of them see or each over its own: give --target-is shared or --target-is local".into()).into())
 }
 
 /// The same text for all ranks that were asked for the same.
