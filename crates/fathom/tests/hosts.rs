@@ -85,12 +85,20 @@ fn a_command_that_no_host_could_do_is_refused_before_anything_is_started() {
             "run x --read-percent 50 --write-percent 60",
             "write-percent",
         ),
+        ("run x --lost-after 1s", "at least 4 s"),
+        ("run x --lead 1us", "at least 1ms"),
+        ("run x --nonsense", "--nonsense"),
+        (
+            "run x --mpi none",
+            "with --mpi none they would know nothing",
+        ),
     ] {
         for dry in ["--dry-run", ""] {
             let words = format!("{words} {dry} --hosts a,b --launcher {}", program.display());
             let (code, said) = fathom(dir.path(), &words, &[]);
             assert_eq!(code, Some(2), "{words}: {said}");
             assert!(said.contains(wanted), "{words}: {said}");
+            assert_eq!(said.matches("error: ").count(), 1, "{words}: {said}");
         }
     }
     assert!(!started.exists());
@@ -293,6 +301,47 @@ fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
         "{said}"
     );
     assert!(!dir.path().join("started").exists() && !dir.path().join("x").exists());
+}
+
+#[test]
+fn what_is_said_of_connected_ranks_is_refused_where_there_are_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let by_clock = "--rank 0/2 --clock unsynchronised --start-at 2030-01-01T00:00:00Z --records r";
+    let run = |more: &str| format!("{RUN} {more}");
+    let load = |more: &str| format!("load get --target http://127.0.0.1:1/x {more}");
+    for (words, wanted) in [
+        (run("--max-skew 1s"), "or with --rank: drop it"),
+        (run("--mpi auto"), "or with --rank: drop it"),
+        (run("--target-is local"), "or with --rank: drop it"),
+        (load("--max-skew 1s"), "under mpirun or srun: drop it"),
+        (
+            "profile . --lost-after 9s".to_owned(),
+            "under mpirun or srun: drop it",
+        ),
+        (
+            run(&format!("{by_clock} --mpi libmpi.so.40")),
+            "--mpi names the library",
+        ),
+        (
+            run(&format!("{by_clock} --lead 1s")),
+            "--lead is of ranks that are connected",
+        ),
+    ] {
+        let (code, said) = fathom(dir.path(), &words, &[]);
+        assert_eq!(code, Some(2), "{words}: {said}");
+        assert!(said.contains(wanted), "{words}: {said}");
+    }
+    let several = [("PMI_SIZE", "2"), ("PMI_RANK", "0")];
+    for (words, is_by_clock) in [(run("--mpi none"), true), (load("--mpi none"), false)] {
+        let (code, said) = fathom(dir.path(), &words, &several);
+        assert_eq!(code, Some(2), "{words}: {said}");
+        assert_eq!(
+            said.contains("--rank NUMBER/2"),
+            is_by_clock,
+            "{words}: {said}"
+        );
+    }
+    assert!(!dir.path().join("x").exists() && !dir.path().join("r").exists());
 }
 
 #[test]

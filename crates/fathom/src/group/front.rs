@@ -9,7 +9,7 @@ pub(super) use mark::{FrontMark, MARK};
 
 use super::attended::attend;
 use super::host_list::HostList;
-use super::launched::launched;
+use super::launched::{has_rank, launched};
 use super::launcher::{LaunchGround, Launcher, own_program, quoted};
 use super::muster::Muster;
 use crate::exit::{self, FrontWord, Usage};
@@ -86,10 +86,14 @@ impl LaunchFront {
                 launched.size, launched.variable
             ));
         }
+        if text("mpi") == Some("none") {
+            return Err("--hosts starts ranks that MPI connects, and with --mpi none they would know nothing of each other: drop it".into());
+        }
         let variable = |name: &str| std::env::var_os(name);
         let around = LaunchGround {
             variable: &variable,
             is_root: sys::is_root(),
+            has_rank: has_rank(matches),
             named: variables_without_secrets(matches)?,
         };
         let launcher = Launcher::find(text("launcher"), &around)?;

