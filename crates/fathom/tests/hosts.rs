@@ -201,7 +201,11 @@ fn what_lets_somebody_in_stands_in_no_line_of_a_launcher() {
         fathom(
             dir.path(),
             &words,
-            &[("KEY", "Authorization: Bearer topsecret"), ("EMPTY", "")],
+            &[
+                ("KEY", "Authorization: Bearer topsecret"),
+                ("EMPTY", ""),
+                ("PS_SHARED_SECRET", "topsecret"),
+            ],
         )
     };
     for words in [
