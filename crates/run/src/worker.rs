@@ -5,6 +5,7 @@
 //! offsets happened in between.
 
 mod direct;
+mod otherwise;
 mod plan;
 mod state;
 mod stonewall;
@@ -16,8 +17,8 @@ use crate::pace::Due;
 use crate::source::Drawn;
 use crate::steps::Between;
 use crate::stonewall::StonewallMeeting;
-use crate::tally::{Failure, Tally};
-use engine::{COUNTED_ELSEWHERE, Completion, Engine, EngineError, Op, Request, Slot};
+use crate::tally::Tally;
+use engine::{Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
 use std::sync::atomic::Ordering::Relaxed;
 use sys::Clock;
@@ -449,27 +450,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             {
                 self.tally.verified(&outcome);
             }
-        } else if completion.result == COUNTED_ELSEWHERE && drawn.op == Op::Walk {
-            let service = self.now.saturating_sub(issued);
-            self.tally.left_to_another(service);
         } else {
-            self.fail(drawn, completion.result);
+            let service = self.now.saturating_sub(issued);
+            self.end_otherwise(drawn, completion.result, service);
         }
         self.plan.pace.ended(self.now, latency);
-    }
-
-    fn fail(&mut self, drawn: Drawn, result: i64) {
-        self.counters.kind(drawn.op as usize).failed();
-        self.plan.content.failed(&drawn);
-        self.tally.failed(Failure {
-            op: drawn.op,
-            file: drawn.file,
-            offset: drawn.offset,
-            len: drawn.len,
-            result,
-        });
-        if self.tally.failures() >= self.plan.stop.errors {
-            self.plan.halt.store(true, Relaxed);
-        }
     }
 }
