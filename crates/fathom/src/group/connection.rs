@@ -88,10 +88,6 @@ impl RankLink {
         &self.seen
     }
 
-    pub(crate) fn bound_ns(&self) -> u64 {
-        self.seen.bound_ns()
-    }
-
     pub(crate) fn began_at(&self) -> u64 {
         self.seen.began_at()
     }

@@ -349,12 +349,11 @@ impl RankGroup<'_> {
 
     /// A rank's part, and what its clock was and did.
     pub(super) fn clocked(&self, mut record: Record) -> Record {
-        record.generator_mut().library = Some(self.connection.library.clone());
+        let (seen, library) = (self.connection.seen(), &self.connection.library);
+        seen.sign(record.generator_mut(), library);
         if record.elapsed_ns > 0 {
             let drift = self.connection.clock_drift();
             let host = record.generator_mut();
-            host.clock_offset_ns = Some(self.connection.seen().ahead_ns());
-            host.clock_bound_ns = Some(self.connection.bound_ns());
             host.clock_drift_ns = drift.map(|drift| drift.ns);
             host.clock_drift_bound_ns = drift.map(|drift| drift.bound_ns);
         }

@@ -1,6 +1,7 @@
 //! What a rank has seen of its group.
 
 use group::{AgreedStart, GroupEvent, Word};
+use record::HostAccount;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -87,12 +88,13 @@ impl GroupView {
         *locked(&self.most)
     }
 
-    pub(super) fn bound_ns(&self) -> u64 {
-        self.bound_ns.load(Relaxed)
-    }
-
-    pub(super) fn ahead_ns(&self) -> i64 {
-        self.ahead_ns.load(Relaxed)
+    /// Says of a rank what connects it with the others, and how well it knows the clock of the start.
+    pub(super) fn sign(&self, host: &mut HostAccount, library: &str) {
+        host.library = Some(library.to_owned());
+        if self.began_at() > 0 {
+            host.clock_offset_ns = Some(self.ahead_ns.load(Relaxed));
+            host.clock_bound_ns = Some(self.bound_ns.load(Relaxed));
+        }
     }
 
     /// When something came of a rank last.

@@ -136,10 +136,7 @@ pub(super) fn telling<T>(
     let teller = teller.spawn(move || {
         for mut record in snapshots {
             // It may be all that is heard of this rank.
-            let host = record.generator_mut();
-            host.clock_offset_ns = Some(seen.ahead_ns());
-            host.clock_bound_ns = Some(seen.bound_ns());
-            host.library = Some(library.clone());
+            seen.sign(record.generator_mut(), &library);
             let bytes = serde_json::to_vec(&record).unwrap_or_default();
             say(bytes);
         }

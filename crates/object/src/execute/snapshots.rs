@@ -14,6 +14,8 @@ pub(super) struct LoadSnapshots {
     rule: SnapshotRule,
     /// What is known of the load from its beginning.
     base: Record,
+    /// What the names of its objects begin with.
+    root: String,
     /// When the measured time begins.
     from: u64,
     next: u64,
@@ -38,6 +40,7 @@ impl LoadSnapshots {
         };
         Some(Self {
             base,
+            root: setup.settings.root.clone(),
             from: 0,
             next: 0,
             is_long: lasts.saturating_add(plan.warmup_ns) >= rule.every_ns,
@@ -57,8 +60,9 @@ impl LoadSnapshots {
         }
         let elapsed_ns = now.saturating_sub(self.from);
         let message = format!(
-            "the load had not ended when this was written, {} after its measured time began: what it did later is not here, and what it made may be left on the server",
-            Nanos(elapsed_ns)
+            "the load had not ended when this was written, {} after its measured time began: what it did later is not here, and what it made may be left on the server, under names that begin with {}",
+            Nanos(elapsed_ns),
+            self.root
         );
         self.hand_over(Record {
             elapsed_ns,
