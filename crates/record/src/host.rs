@@ -1,7 +1,7 @@
 //! What is known of the hosts of a trial: the one that Fathom ran on, and what it measured.
 
 use crate::merge::{add_to, sum};
-use crate::{Environment, Record};
+use crate::{Environment, HostSeries, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -79,6 +79,9 @@ pub struct HostAccount {
     /// Its network links that carried something, but for the one to itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkAccount>,
+    /// In a record of several hosts: what this one did by time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<HostSeries>,
     /// In a record of several hosts: what stays with this one of its own record, and what
     /// [`Record::by_host`] tells of it. Options are here where they are not the same on all hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,6 +137,7 @@ impl HostAccount {
             machine: self.machine.clone(),
             devices: self.devices.clone(),
             links: self.links.clone(),
+            series: self.series.clone(),
             part: None,
         }
     }

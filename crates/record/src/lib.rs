@@ -16,6 +16,7 @@ mod file_system;
 mod group;
 mod histogram;
 mod host;
+mod host_series;
 mod join;
 mod live;
 mod load;
@@ -50,6 +51,7 @@ pub use host::{
     Calibration, DeviceAccount, HostAccount, HostPart, HostRole, LinkAccount, MachineAccount,
     ProcessAccount,
 };
+pub use host_series::HostSeries;
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{

@@ -13,8 +13,9 @@ mod series;
 mod targets;
 
 use crate::{
-    Difference, Fill, GroupAccount, HostAccount, LoadAccount, LockAccount, Outcome, PaceAccount,
-    Record, StonewallAccount, ThresholdResult, Verification, WalkAccount, WorkerAccount,
+    Difference, Fill, GroupAccount, HostAccount, HostSeries, LoadAccount, LockAccount, Outcome,
+    PaceAccount, Record, StonewallAccount, ThresholdResult, Verification, WalkAccount,
+    WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
@@ -118,8 +119,10 @@ impl Record {
         if let Some(load) = &mut self.load {
             self.thresholds.append(&mut load.thresholds);
         }
+        let series = HostSeries::of(&self);
         let part = self.part();
         let host = self.generator_mut();
+        host.series = series;
         let late_ns = host.late_ns;
         host.part = Some(Box::new(part));
         self.begin_later(late_ns);

@@ -275,7 +275,10 @@ const SILENT: [(&str, &str); 49] = [
         "server_disagrees",
         "the server saw the requests of all hosts",
     ),
-    ("generator_late", "the lateness of hosts is added"),
+    (
+        "generator_late",
+        "hosts of one load all have one, which a test of its own sees to",
+    ),
     ("percentile_from_few_samples", WHOLE),
     ("single_observation", WHOLE),
     ("tail_after_stop", WHOLE),

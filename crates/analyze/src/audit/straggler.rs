@@ -3,7 +3,9 @@
 use super::{few_told, percent};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity, slow_hosts};
-use record::{DeviceAccount, HostPart, MachineAccount, Record};
+use record::{DeviceAccount, HostAccount, HostPart, MachineAccount, Record};
+use units::Nanos;
+use units::lossless::u64_to_f64;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -14,7 +16,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 The rate of each host of a joined record, in a closed loop, and with --stonewall that until
 then: below 80 % of that of the median host; and what was busiest on it (CPUs, stolen time,
-a device, a link, or what its tasks waited for), as far as its account knows.
+a device, a link, or what its tasks waited for), as far as its account knows; and for how
+long it stood still (hosts[].series).
 Hosts that were asked for the same and are built alike do the same. One that does half of
 it has a slow link, a throttled CPU, a mount with other options or a neighbour, and the
 sum of all says neither what the target can do nor what the host cannot.
@@ -26,6 +29,9 @@ repeat.",
 const BUSY: f64 = 0.9;
 const MOST_STEAL: f64 = 0.01;
 const HIGH_PRESSURE: f64 = 0.5;
+/// An interval with less than this share of a host's usual one is one in which it stood still.
+const STILL: f64 = 0.1;
+const MOST_STILL: f64 = 0.1;
 
 fn check(record: &Record) -> Vec<Finding> {
     // What was merged of hosts that nobody started together says nothing of them beside each other.
@@ -43,8 +49,9 @@ fn check(record: &Record) -> Vec<Finding> {
         let share = percent(slow.share);
         let busiest =
             busiest(host).unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
+        let still = stood_still(host.host).unwrap_or_default();
         Some(format!(
-            "{} did {share} of what the median host did; {busiest}",
+            "{} did {share} of what the median host did; {busiest}{still}",
             slow.name
         ))
     });
@@ -54,6 +61,20 @@ fn check(record: &Record) -> Vec<Finding> {
         few_told(told),
         "run on that host alone and on another alone; mend it or leave it out, and repeat",
     )]
+}
+
+/// For how long a host did next to nothing of what it did else, where that was a large part of the time.
+fn stood_still(host: &HostAccount) -> Option<String> {
+    let series = host.series.as_ref()?;
+    // The last interval may be a short one.
+    let (_, whole) = series.operations.split_last()?;
+    let busy: Vec<f64> = whole.iter().copied().map(u64_to_f64).collect();
+    let usual = busy.iter().copied().filter(|done| *done > 0.0);
+    let usual = stats::sample::median(&usual.collect::<Vec<_>>());
+    let still = busy.iter().filter(|done| **done < STILL * usual).count();
+    let is_much = u64_to_f64(still as u64) > MOST_STILL * u64_to_f64(busy.len() as u64);
+    let all = |count: usize| Nanos(series.interval_ns.saturating_mul(count as u64));
+    is_much.then(|| format!("; it stood still for {} of {}", all(still), all(busy.len())))
 }
 
 /// What of a host was nearly all in use.
@@ -113,7 +134,7 @@ fn under_pressure(machine: &MachineAccount, over_ns: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group_of, only, sound};
+    use super::super::example::{SECOND, blocks, group_of, only, sound};
     use super::*;
 
     #[test]
@@ -142,6 +163,30 @@ mod tests {
         });
         let waited = "some task on it waited for memory for 60% of the time";
         assert_eq!(text, format!("{did}{waited}"));
+    }
+
+    #[test]
+    fn of_a_host_that_stood_still_it_is_said_for_how_long() {
+        let with = |idle: std::ops::Range<u64>| {
+            let record = group_of(3, |rank, part| {
+                part.interval_ns = SECOND;
+                let intervals = (0..20).map(|second| {
+                    let mut interval = record::Interval {
+                        start_ns: second * SECOND,
+                        ..record::Interval::default()
+                    };
+                    if rank != 1 || !idle.contains(&second) {
+                        interval.operations.insert("read", blocks(5_000, 1));
+                    }
+                    interval
+                });
+                part.series = intervals.collect();
+                part.elapsed_ns *= if rank == 1 { 2 } else { 1 };
+            });
+            only(&check(&record)).to_owned()
+        };
+        assert!(with(3..13).ends_with("; it stood still for 10 s of 19 s"));
+        assert!(with(3..4).ends_with("is known to have been busy"));
     }
 
     #[test]
