@@ -10,6 +10,7 @@ use crate::words::{counted, some};
 use analyze::{Fact, Severity, Study, StudyRow};
 use record::Quantity;
 use stats::Verdict;
+use std::collections::BTreeSet;
 
 mod answer;
 mod arrivals;
@@ -292,8 +293,14 @@ pub(super) fn rows_text(study: &Study) -> String {
 
 /// From how many records it is.
 fn from(study: &Study) -> String {
+    let cells = study.rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let sizes: BTreeSet<&String> = cells.flat_map(|cell| &cell.ranks).collect();
+    let ranks = match sizes.iter().next() {
+        Some(only) if sizes.len() == 1 => format!(" of {only}"),
+        Some(_) | None => String::new(),
+    };
     let of = [
-        counted(study.records, "record"),
+        format!("{}{ranks}", counted(study.records, "record")),
         counted(study.arms.len(), "arm"),
         rows_text(study),
     ]

@@ -151,6 +151,8 @@ mod tests {
         assert_eq!(names, ["x (rank 11)", "x (rank 0)", "x (rank 1)"]);
         assert_eq!(lines[11][0], "x (rank 9)");
         assert_eq!(table.notes[0], "12 ranks on 2 machines.");
+        let page = html(&study);
+        assert!(page.contains("1 record of 12 ranks on 2 machines, 1 arm"));
     }
 
     #[test]

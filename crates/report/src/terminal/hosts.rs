@@ -1,7 +1,7 @@
 //! What each of several hosts did, and how their ranks began.
 
 use super::accounts::shares;
-use super::page::{Page, counted, time};
+use super::page::{Page, counted, grouped, time};
 use analyze::SlowHost;
 use record::{GroupAccount, HostPart, Record, by_machine};
 use units::{Nanos, Rate};
@@ -134,7 +134,8 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
     let lost = group.lost.iter().take(3);
     let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.why));
     let lost: String = lost.collect();
-    format!("{there} of {}{on}{skew}{bound}{lost}", group.size)
+    let size = grouped(group.size);
+    format!("{} of {size}{on}{skew}{bound}{lost}", grouped(there))
 }
 
 #[cfg(test)]
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(labelled(&text, "host").len(), 16);
         assert_eq!(labelled(&text, "device").len(), 16);
         let ranks = labelled(&text, "ranks");
-        assert!(ranks[0].starts_with("1000 of 1000 on 16 machines, begun"));
+        assert!(ranks[0].starts_with("1,000 of 1,000 on 16 machines, begun"));
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn of_many_machines_some_are_told_and_the_rest_counted() {
         let text = joined((0..400).map(|_| 1000), 4);
-        assert!(text.contains("of 1000 on 100 machines"), "{text}");
+        assert!(text.contains("of 1,000 on 100 machines"), "{text}");
         assert_eq!(labelled(&text, "machine").len(), 16);
         assert_eq!(
             labelled(&text, "machines"),
