@@ -76,6 +76,20 @@ fn what_was_measured_until_a_run_was_killed_is_its_record_and_says_that_it_is_in
 }
 
 #[test]
+fn what_a_walk_had_looked_at_until_it_was_killed_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..40 {
+        std::fs::create_dir_all(dir.path().join(format!("tree/{number}/below"))).unwrap();
+    }
+    let walk =
+        "run tree --meta walk --think-time 100ms --no-live --records r.jsonl --save-every 200ms";
+    killed(dir.path(), walk, 2);
+    let found = records(dir.path());
+    let walk = found[0].walk.unwrap();
+    assert!((40..80).contains(&walk.entries), "{walk:?}");
+}
+
+#[test]
 fn what_was_kept_in_one_file_and_its_record_in_another_count_once() {
     let dir = tempfile::tempdir().unwrap();
     let paced = format!("{LONG} --duration 700ms --rate-iops 1000");

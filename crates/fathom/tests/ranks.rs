@@ -367,6 +367,14 @@ fn what_a_rank_cannot_do_alone_is_refused_with_what_to_do() {
             "--write-percent 100 --target-is shared --rank 1/2 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
             "--file-distribution per-worker",
         ),
+        (
+            "--shift 1 --target-is local --rank 1/2 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "no other wrote",
+        ),
+        (
+            "--mpi libmpi.so --rank 1/2 --start-at 2030-01-01T00:00:00Z --records p.jsonl",
+            "--mpi names the library",
+        ),
     ] {
         let (code, said) = ended(dir.path(), &format!("{WORK} {words}"));
         assert_eq!(code, Some(2), "{words}: {said}");
@@ -378,7 +386,7 @@ fn what_a_rank_cannot_do_alone_is_refused_with_what_to_do() {
 /// Files in directories, and one directory with many; returns how many entries there are.
 fn tree(root: &Path) -> u64 {
     let mut entries = 0;
-    for number in 0..12 {
+    for number in 0..180 {
         let dir = root.join(format!("a/worker{number}/below"));
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("file.01"), "four").unwrap();
@@ -411,11 +419,11 @@ fn ranks_deal_out_one_tree_and_walk_all_of_trees_of_their_own() {
         let whole = record(dir.path(), "whole.jsonl");
         let walk = whole.walk.unwrap();
         // file.01 of each worker; .001, .010 to .019, .101, .201 and so on.
-        let matched = 12 + 1 + 10 + 8;
+        let matched = 180 + 1 + 10 + 8;
         assert_eq!(walk.entries, times * entries, "{reach}");
         assert_eq!(walk.matched, times * matched, "{reach}");
         let dirs = whole.operations.kind("walk").map(|walk| walk.count);
-        assert_eq!(dirs, Some(times * (1 + 2 + 24)), "{reach}");
+        assert_eq!(dirs, Some(times * (1 + 2 + 360)), "{reach}");
         assert_eq!(walk.levels.is_some(), reach == "shared");
         let each = whole.by_host();
         let each: Vec<u64> = each.iter().map(|own| own.walk.unwrap().entries).collect();

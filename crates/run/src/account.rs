@@ -11,11 +11,12 @@ use crate::steps::{KindTime, together};
 use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
+use crate::walk::walk_account;
 use host::Measured;
 pub(crate) use pace::pace;
 use record::{
     Coverage, LockAccount, LoopAccount, Record, Residency, Span, StonewallAccount, Verification,
-    VerificationFailure, WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
+    VerificationFailure, WalkAccount, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
@@ -143,16 +144,7 @@ impl Ended<'_> {
     }
 
     fn walk(&self) -> Option<WalkAccount> {
-        let walked = self.shared.walk.as_ref()?.walked();
-        let level = |number| WalkLevels {
-            fewest: number,
-            most: number,
-        };
-        Some(WalkAccount {
-            entries: walked.entries,
-            matched: walked.matched,
-            levels: walked.levels.map(level),
-        })
+        self.shared.walk.as_deref().map(walk_account)
     }
 
     /// Of several kinds that follow each other, the first is the one that it ends. A rank says also what

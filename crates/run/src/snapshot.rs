@@ -9,6 +9,7 @@ use crate::account::{pace, targets};
 use crate::prepare::Prepared;
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
+use crate::walk::walk_account;
 use host::{Context, SnapshotRule};
 use record::{LiveCounters, Outcome, Record, Status};
 use units::Nanos;
@@ -98,6 +99,7 @@ impl<'a> Snapshots<'a> {
             elapsed_ns,
             pace: pace.filter(|_| elapsed_ns > 0),
             operations,
+            walk: self.shared.walk.as_deref().map(walk_account),
             warmup: LiveCounters::sum(&self.shared.warmup),
             outcome: Outcome {
                 status: Status::Incomplete,

@@ -2,6 +2,7 @@
 
 use crate::error::RunError;
 use engine::{Sought, Walk, WalkSeat};
+use record::{WalkAccount, WalkLevels};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -32,4 +33,18 @@ pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
     let (number, of) = workload.rank.place_at_target();
     let seat = WalkSeat::new(number, of);
     Ok(Some(Arc::new(Walk::new(root.clone(), wanted, seat))))
+}
+
+/// What it has looked at so far.
+pub(crate) fn walk_account(walk: &Walk) -> WalkAccount {
+    let walked = walk.walked();
+    let level = |number| WalkLevels {
+        fewest: number,
+        most: number,
+    };
+    WalkAccount {
+        entries: walked.entries,
+        matched: walked.matched,
+        levels: walked.levels.map(level),
+    }
 }
