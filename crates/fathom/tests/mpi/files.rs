@@ -353,6 +353,20 @@ fn each_rank_works_on_all_of_a_target_of_its_own() {
             Some(1),
             "{name}: what is damaged in either half is found: {said}"
         );
+        // Two ranks each of two targets: the record says which, and goes by it.
+        fs::remove_file(dir.path().join("r0/r.jsonl")).unwrap();
+        let two = OWN.replace("r$n", "r$((n % 2))");
+        let read = "run f -b 4k --random --heatmap --heatmap-buckets 4 --duration 300ms --no-live --target-is local --max-skew 60s --file-distribution partitioned --records r.jsonl";
+        let (code, said) = launcher.wrapped_ended("4", dir.path(), &two, read);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let all = record(&dir.path().join("r0"), name);
+        let sets = all.hosts.iter().map(|host| host.target_set);
+        let wanted = [0, 1, 0, 1].map(Some);
+        assert_eq!(sets.collect::<Vec<_>>(), wanted, "{name}");
+        assert_eq!((all.targets[0].files, all.targets[0].bytes), (2, 2 << 20));
+        assert_eq!(all.coverage.unwrap().blocks, 512, "{name}");
+        assert_eq!(all.residency.unwrap().total_bytes, 2 << 20, "{name}");
+        assert_eq!(all.group.unwrap().hosts, Some(1), "{name}");
         nobody_is_left(dir.path(), name);
     }
 }
