@@ -458,3 +458,37 @@ fn ranks_that_cannot_ask_each_other_whose_a_tree_is_are_to_be_told() {
         "{said}"
     );
 }
+
+/// What a walk of two ranks is whose trees differ: the second's has a level of many directories.
+#[test]
+fn ranks_that_saw_different_trees_have_an_invalid_walk() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |rank: u32| dir.path().join(format!("host{rank}"));
+    std::fs::create_dir_all(at(0).join("tree/a/b")).unwrap();
+    (0..20).for_each(|n| std::fs::create_dir_all(at(1).join(format!("tree/d{n}"))).unwrap());
+    let begun = |seconds: &u64| {
+        let start = ahead(*seconds);
+        let of = |rank: u32| {
+            let part = format!("--rank {rank}/2 --start-at {start} --records ../part-{rank}.jsonl");
+            let words = format!("{WALK} {part} --target-is shared");
+            let mut command = fathom(&at(rank), &words.replace("--where name=*01*,size=4", ""));
+            command.stdout(Stdio::null()).spawn().unwrap()
+        };
+        let ended = [of(0), of(1)].map(|mut child| child.wait().unwrap().code());
+        let is_ready = !ended.contains(&Some(5));
+        if !is_ready {
+            let part = |n: u32| dir.path().join(format!("part-{n}.jsonl"));
+            (0..2).for_each(|n| std::fs::remove_file(part(n)).unwrap());
+        }
+        is_ready
+    };
+    assert!([6, 30, 90].iter().any(begun));
+    let (_, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl --max-skew 60s -o whole.jsonl",
+    );
+    assert!(said.contains("NOT RELIABLE: ranks saw different"), "{said}");
+    let (code, audit) = ended(dir.path(), "audit whole.jsonl");
+    assert_eq!(code, Some(4), "{audit}");
+    assert!(audit.contains("invalid[not_one_target]"), "{audit}");
+}

@@ -3,7 +3,7 @@
 use super::{MOST_NAMED, few};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::Record;
+use record::{Record, WalkLevels};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -18,9 +18,12 @@ rank among others is refused before anything is written.
 A file system that keeps names for a while (NFS) hides a new file for up to a minute, and
 then all is well. Where a host has not mounted it, its ranks measure their own disk under the
 same name, and the sum is of two things.
+Ranks that walk one tree (--meta walk) deal out what lies below a level that each of them
+finds by itself. Where these levels differ (walk.levels) they saw different directories, and
+entries of the walk may have been counted twice or by nobody: the finding is invalid then.
 What to do: look whether the path is mounted on each of these hosts; leave --target-is away,
 which refuses what is not the same.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Alone(check), Check::Alone(walked_apart)],
 };
 
 fn check(record: &Record) -> Vec<Finding> {
@@ -48,10 +51,42 @@ fn check(record: &Record) -> Vec<Finding> {
     )]
 }
 
+/// Ranks dealt the tree out below different levels.
+fn walked_apart(record: &Record) -> Vec<Finding> {
+    let levels = record.walk.and_then(|walk| walk.levels);
+    let Some(WalkLevels { fewest, most }) = levels.filter(|levels| !levels.agree()) else {
+        return Vec::new();
+    };
+    let message = format!(
+        "ranks saw different directories and dealt the walk out below level {fewest} and below level {most}: entries may be counted twice or not at all"
+    );
+    vec![RULE.finding(
+        Severity::Invalid,
+        message,
+        "walk when nothing changes the tree and no host remembers other names",
+    )]
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::example::{group, only};
     use super::*;
+
+    #[test]
+    fn a_walk_that_was_dealt_out_below_different_levels_is_invalid() {
+        let mut record = group(3);
+        let mut found = |fewest, most| {
+            record.walk = Some(record::WalkAccount {
+                levels: Some(WalkLevels { fewest, most }),
+                ..record::WalkAccount::default()
+            });
+            walked_apart(&record)
+        };
+        assert_eq!(found(2, 2), []);
+        let told = found(2, 3);
+        assert_eq!(told[0].severity, Severity::Invalid);
+        assert!(only(&told).contains("below level 2 and below level 3"));
+    }
 
     #[test]
     fn ranks_that_did_not_see_the_mark_are_named() {
