@@ -231,11 +231,16 @@ fn is_plain_name(name: &str) -> bool {
 
 /// An address whose path has no part that is long and means nothing, or a pair with a secret name.
 fn recorded_path(address: &str) -> String {
-    let scheme = address.rfind("://").map_or(0, |at| at + "://".len());
+    let scheme = authority_begin(address);
     let Some(begin) = address[scheme..].find('/').map(|at| scheme + at) else {
         return address.to_owned();
     };
-    let part = |part: &str| match has_secret_pair(part) || has_drawn_word(part) {
+    let has_login = |part: &str| {
+        let login = part.rsplit_once('@');
+        login.is_some_and(|(before, _)| before.contains(':'))
+    };
+    let hides = |part: &str| has_secret_pair(part) || has_drawn_word(part) || has_login(part);
+    let part = |part: &str| match hides(part) {
         true => NOT_KEPT.to_owned(),
         false => part.to_owned(),
     };
@@ -243,8 +248,8 @@ fn recorded_path(address: &str) -> String {
     format!("{}{}", &address[..begin], parts.join("/"))
 }
 
-/// A URL without the name and the password before its host.
-fn without_login(url: &str) -> String {
+/// Where a URL names its server.
+fn authority_begin(url: &str) -> usize {
     // A bucket stands before its endpoint as a name before a host.
     let bucket = url
         .strip_prefix("s3://")
@@ -252,7 +257,12 @@ fn without_login(url: &str) -> String {
         .filter(|bucket| !bucket.contains([':', '/']));
     let before = bucket.map_or(0, |bucket| "s3://@".len() + bucket.len());
     let scheme = url[before..].find("://").map_or(0, |at| at + "://".len());
-    let (kept, rest) = url.split_at(before + scheme);
+    before + scheme
+}
+
+/// A URL without the name and the password before its host.
+fn without_login(url: &str) -> String {
+    let (kept, rest) = url.split_at(authority_begin(url));
     let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let has_port = authority
@@ -383,6 +393,11 @@ mod tests {
             ),
             ("http://h/a;jsessionid=5/b", "http://h/(not recorded)/b"),
             ("http://h/x#access=5", "http://h/x#(not recorded)"),
+            (
+                "http://h/by/http://u:hunter2@i/x",
+                "http://h/by/http://(not recorded)/x",
+            ),
+            ("http://h/u:hunter2@i", "http://h/(not recorded)"),
         ] {
             assert_eq!(recorded_url(text), kept);
         }

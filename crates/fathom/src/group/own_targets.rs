@@ -11,6 +11,9 @@ use workload::{EngineTarget, Shift, Workload};
 /// More files than these are not looked at before ranks begin.
 const MOST_LOOKED_AT: usize = 10_000;
 
+/// What is said where a target of a host's own is to have what others wrote.
+pub(super) const NO_OTHERS: &str = "--shift asks for what another rank wrote, and each host has a target of its own, where no other wrote: drop it";
+
 /// Whether a rank would write its targets, or make what is not there of them, as every other would that
 /// has the same.
 pub(super) fn makes(works: &[GroupWork]) -> bool {
@@ -79,13 +82,15 @@ pub(super) fn check(crowded: Option<&str>, works: &[GroupWork]) -> Result<(), Pe
     if let Some(text) = crowded {
         return refused(text);
     }
-    let mut shifts = GroupWork::phases_of(works).filter_map(|phase| phase.workload.shift);
-    if shifts.any(|shift| shift != Shift::By(0)) {
-        return refused(
-            "--shift asks for what another rank wrote, and each host has a target of its own, where no other wrote: drop it",
-        );
+    match GroupWork::phases_of(works).any(|phase| reads_others(&phase.workload)) {
+        true => refused(NO_OTHERS),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether it is asked for another rank's part.
+pub(super) fn reads_others(workload: &Workload) -> bool {
+    workload.shift.is_some_and(|shift| shift != Shift::By(0))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A rank that is connected with no other: what the command line says of its place among them.
 
+use super::own_targets;
 use super::reach::{reach, target_is};
 use crate::exit::Usage;
 use anyhow::Result;
@@ -89,6 +90,9 @@ impl RankPlace {
             }
             TargetReach::Shared | TargetReach::Unknown => false,
         };
+        if is_own && own_targets::reads_others(workload) {
+            return Err(Usage(own_targets::NO_OTHERS.into()).into());
+        }
         let rank = match is_own {
             true => self.rank.at_target(0, 1),
             false => self.rank,
