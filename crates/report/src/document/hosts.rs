@@ -1,7 +1,7 @@
 //! What each host did where records are of several.
 
 use super::{Breadth, CellValue, Column, Label, Table, TableLine};
-use analyze::Study;
+use analyze::{HostFigures, Study};
 use record::Quantity;
 use std::collections::BTreeSet;
 
@@ -12,9 +12,16 @@ pub(crate) const HOSTS: &str = "hosts";
 pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<'_>> {
     let cells = study.rows[index].cells.iter().enumerate();
     let cells = cells.filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
-    let hosts: Vec<_> = cells
-        .flat_map(|(arm, cell)| cell.hosts.iter().map(move |host| (arm, host)))
-        .collect();
+    let mut hidden = 0;
+    let mut hosts: Vec<(usize, &HostFigures)> = Vec::new();
+    for (arm, cell) in cells {
+        let told = match room {
+            Breadth::Screen | Breadth::Paper => both_ends(&cell.hosts),
+            Breadth::Browser | Breadth::Program => cell.hosts.iter().collect(),
+        };
+        hidden += cell.hosts.len() - told.len();
+        hosts.extend(told.into_iter().map(|host| (arm, host)));
+    }
     let mut quantities: Vec<&Quantity> = Vec::new();
     for figure in hosts.iter().flat_map(|(_, host)| &host.figures) {
         if !quantities.contains(&&figure.metric) {
@@ -69,8 +76,37 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
         let sizes: Vec<&str> = sizes.into_iter().collect();
         out.notes.push(format!("{}.", sizes.join("; ")));
     }
+    if hidden > 0 {
+        let text = "Of many hosts the slowest, the median and the fastest";
+        out.notes.push(format!(
+            "{text}; {hidden} are not shown here, and are on the page."
+        ));
+    }
     out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
     Some(out)
+}
+
+/// So many hosts have room on paper; of more so many of the slowest, and of the fastest.
+const MOST_ON_PAPER: usize = 16;
+const OF_EACH_END: usize = 4;
+
+/// The slowest, the median and the fastest of many hosts.
+fn both_ends(hosts: &[HostFigures]) -> Vec<&HostFigures> {
+    if hosts.len() <= MOST_ON_PAPER {
+        return hosts.iter().collect();
+    }
+    let iops = Quantity::named("iops");
+    let rate = |host: &HostFigures| {
+        let known = host.figures.iter().find(|of| of.metric == iops);
+        known.and_then(|of| of.point).unwrap_or_default()
+    };
+    let mut sorted: Vec<&HostFigures> = hosts.iter().collect();
+    sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let (middle, end) = ((sorted.len() - 1) / 2, sorted.len() - OF_EACH_END);
+    let is_told = |at: usize| at < OF_EACH_END || at == middle || at >= end;
+    let numbered = sorted.into_iter().enumerate();
+    let told = numbered.filter(|(at, _)| is_told(*at));
+    told.map(|(_, host)| host).collect()
 }
 
 #[cfg(test)]
@@ -153,6 +189,25 @@ mod tests {
         assert_eq!(table.notes[0], "12 ranks on 2 machines.");
         let page = html(&study);
         assert!(page.contains("1 record of 12 ranks on 2 machines, 1 arm"));
+    }
+
+    #[test]
+    fn of_many_hosts_paper_has_both_ends_and_the_page_all() {
+        let named = |rank: u64| part(&format!("n{rank:03}"), 10_000 + rank * 7 % 100);
+        let records = [Record::merge_all((0..100).map(named)).unwrap()];
+        let study = study(&records, &StudyOptions::default());
+        let lines = |room| table(&study, 0, room).unwrap().as_text(&study, room);
+        let paper = lines(Breadth::Paper);
+        assert_eq!(paper.len(), 1 + 9);
+        // 7 times 43 is 1 more than 3 hundred.
+        assert_eq!(
+            (paper[1][0].as_str(), paper[2][0].as_str()),
+            ("n000", "n043")
+        );
+        assert_eq!(paper[9][0], "n057");
+        assert_eq!(lines(Breadth::Browser).len(), 1 + 100);
+        let notes = table(&study, 0, Breadth::Paper).unwrap().notes;
+        assert!(notes[0].contains("; 91 are not shown here"), "{notes:?}");
     }
 
     #[test]
