@@ -67,15 +67,7 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
     if out.lines.is_empty() {
         return None;
     }
-    let cells = study.rows[index].cells.iter().flatten();
-    let sizes: BTreeSet<&str> = cells
-        .flat_map(|cell| &cell.ranks)
-        .map(String::as_str)
-        .collect();
-    if !sizes.is_empty() {
-        let sizes: Vec<&str> = sizes.into_iter().collect();
-        out.notes.push(format!("{}.", sizes.join("; ")));
-    }
+    out.notes.extend(size(study, index));
     if hidden > 0 {
         let text = "Of many hosts the slowest, the median and the fastest";
         out.notes.push(format!(
@@ -84,6 +76,17 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
     }
     out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
     Some(out)
+}
+
+/// On how many machines how many ranks were.
+fn size(study: &Study, index: usize) -> Option<String> {
+    let cells = study.rows[index].cells.iter().flatten();
+    let sizes: BTreeSet<&str> = cells
+        .flat_map(|cell| &cell.ranks)
+        .map(String::as_str)
+        .collect();
+    let sizes: Vec<&str> = sizes.into_iter().collect();
+    (!sizes.is_empty()).then(|| format!("{}.", sizes.join("; ")))
 }
 
 /// So many hosts have room on paper; of more so many of the slowest, and of the fastest.
