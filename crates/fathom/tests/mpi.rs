@@ -13,10 +13,10 @@ mod beforehand;
 mod files;
 #[path = "mpi/front.rs"]
 mod front;
-#[path = "mpi/loads.rs"]
-mod loads;
 #[path = "ground/ranks.rs"]
 mod ground;
+#[path = "mpi/loads.rs"]
+mod loads;
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 #[path = "mpi/walks.rs"]

@@ -281,9 +281,9 @@ mod tests {
     /// The next that is more than a sign of life.
     fn next(told: &Receiver<GroupEvent>) -> GroupEvent {
         loop {
-            match told.recv().unwrap() {
-                GroupEvent::Spoke(..) => {}
-                event => return event,
+            let event = told.recv().unwrap();
+            if !matches!(event, GroupEvent::Spoke(..)) {
+                return event;
             }
         }
     }

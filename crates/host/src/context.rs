@@ -177,7 +177,10 @@ impl Context {
                 environment: self.machine.environment(target, self.fathom.clone()),
                 calibration: self.calibration.clone(),
                 rank: self.common_start.as_ref().map(|common| common.rank),
-                target_set: self.common_start.as_ref().and_then(|common| common.target_set),
+                target_set: self
+                    .common_start
+                    .as_ref()
+                    .and_then(|common| common.target_set),
                 clock_bound_ns: self
                     .common_start
                     .as_ref()

@@ -668,7 +668,10 @@ mod tests {
         );
         let group = record.group.unwrap();
         assert_eq!(group.lost[0].host.as_deref(), Some("node1"));
-        assert_eq!(group.skew_ns, None, "who began alone began apart from nobody");
+        assert_eq!(
+            group.skew_ns, None,
+            "who began alone began apart from nobody"
+        );
         assert_eq!(group.hosts, Some(2));
     }
 

@@ -1,8 +1,8 @@
 //! Works of which each follows from what came of the last: the root decides, and tells the others in a
 //! round before each.
 
-use super::words::{fault_by, fault_of, fault_word};
 use super::together::RankGroup;
+use super::words::{fault_by, fault_of, fault_word};
 use super::work::GroupWork;
 use crate::exit::told;
 use crate::live::{Live, ended, records as records_of};

@@ -1,9 +1,9 @@
 //! Rows of an experiment, measured by all ranks: the root has the experiment, and tells the others each
 //! of its slots.
 
-use super::words::{fault_by, fault_word};
 use super::course::{GroupOutput, GroupTerms, StepWord};
 use super::together::{RankGroup, WorkAsked};
+use super::words::{fault_by, fault_word};
 use super::work::GroupWork;
 use crate::exit::code_of;
 use crate::live::Live;
