@@ -154,12 +154,14 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
     if let [only] = hosts {
         return check(only);
     }
-    let found = hosts.iter().flat_map(|host| {
+    let found = hosts.iter().enumerate().flat_map(|(at, host)| {
         let found = check(host).into_iter();
-        found.map(|finding| (&**host, finding))
+        found.map(move |finding| (at, finding))
     });
-    let told = said_once(found);
-    in_short(told, |these| called(these, hosts))
+    in_short(said_once(found), |these| {
+        let these: Vec<&Record> = these.iter().map(|at| &*hosts[*at]).collect();
+        called(&these, hosts)
+    })
 }
 
 /// What is found on each machine, with the names of those that show it where there are several.
@@ -172,48 +174,71 @@ fn of_machines(hosts: &[Cow<'_, Record>], check: fn(&[&Record]) -> Vec<Finding>)
     if let [only] = machines.as_slice() {
         return ranks(only);
     }
-    let found = machines.iter().flat_map(|machine| {
-        let host = machine[0].generator();
-        let name = match machine.len() {
-            1 => host.called(),
-            _ => host.machine_called().into(),
-        };
+    let found = machines.iter().enumerate().flat_map(|(at, machine)| {
         let found = ranks(machine).into_iter();
-        found.map(move |finding| (name.clone(), finding))
+        found.map(move |finding| (at, finding))
     });
-    let named = |names: &[Cow<'_, str>]| {
-        let names = names.iter().map(|name| name.clone().into_owned());
-        few(names.collect(), MOST_NAMED)
+    let name = |at: &usize| {
+        let host = machines[*at][0].generator();
+        match machines[*at].len() {
+            1 => host.called().into_owned(),
+            _ => host.machine_called().to_owned(),
+        }
     };
-    in_short(said_once(found), named)
+    in_short(said_once(found), |these| {
+        few(these.iter().map(name).collect(), MOST_NAMED)
+    })
 }
 
-/// Each finding with those that show it; where many hosts each have figures of their own, some of the
-/// gravest are told, and who else shows the same.
-fn in_short<H>(mut told: Vec<(Vec<H>, Finding)>, called: impl Fn(&[H]) -> String) -> Vec<Finding> {
+/// Each finding with the numbers of the hosts that show it; where many hosts each have figures of their
+/// own, of each severity and advice some are told, and who else shows the same.
+fn in_short(
+    mut told: Vec<(Vec<usize>, Finding)>,
+    called: impl Fn(&[usize]) -> String,
+) -> Vec<Finding> {
     const MOST_TOLD: usize = 8;
     told.sort_by_key(|(_, finding)| finding.severity);
-    let rest = match told.len() > MOST_TOLD {
-        true => told.split_off(MOST_TOLD / 2),
-        false => Vec::new(),
-    };
-    let likewise = rest.first().map(|(_, finding)| Finding {
-        message: "likewise, each with figures of its own".into(),
-        differing: Vec::new(),
-        ..finding.clone()
-    });
-    let others: Vec<H> = rest.into_iter().flat_map(|(hosts, _)| hosts).collect();
-    let told = told.into_iter();
-    let told = told.chain(likewise.map(|finding| (others, finding)));
+    let are_many = told.len() > MOST_TOLD;
+    let mut alike: Vec<Vec<(Vec<usize>, Finding)>> = Vec::new();
+    for (hosts, finding) in told {
+        let is_alike = |all: &&mut Vec<(Vec<usize>, Finding)>| {
+            let first = &all[0].1;
+            (first.severity, &first.advice) == (finding.severity, &finding.advice)
+        };
+        match alike.iter_mut().find(is_alike) {
+            Some(all) => all.push((hosts, finding)),
+            None => alike.push(vec![(hosts, finding)]),
+        }
+    }
+    for all in alike.iter_mut().filter(|_| are_many) {
+        let rest = all.split_off(all.len().min(MOST_TOLD / 2));
+        all.extend(likewise(rest));
+    }
+    let told = alike.into_iter().flatten();
     told.map(|(hosts, finding)| on(&called(&hosts), finding))
         .collect()
 }
 
+/// Several findings that differ in their figures as one, about each host once.
+fn likewise(mut rest: Vec<(Vec<usize>, Finding)>) -> Option<(Vec<usize>, Finding)> {
+    if rest.len() < 2 {
+        return rest.pop();
+    }
+    let finding = Finding {
+        message: "likewise, each with figures of its own".into(),
+        differing: Vec::new(),
+        ..rest[0].1.clone()
+    };
+    let hosts: BTreeSet<usize> = rest.into_iter().flat_map(|(hosts, _)| hosts).collect();
+    Some((hosts.into_iter().collect(), finding))
+}
+
 /// What is found on several hosts, each finding once, with those that show it.
-fn said_once<H, F: PartialEq>(found: impl Iterator<Item = (H, F)>) -> Vec<(Vec<H>, F)> {
+fn said_once<H: PartialEq, F: PartialEq>(found: impl Iterator<Item = (H, F)>) -> Vec<(Vec<H>, F)> {
     let mut out: Vec<(Vec<H>, F)> = Vec::new();
     for (host, finding) in found {
         match out.iter_mut().find(|(_, known)| *known == finding) {
+            Some((hosts, _)) if hosts.last() == Some(&host) => {}
             Some((hosts, _)) => hosts.push(host),
             None => out.push((vec![host], finding)),
         }
@@ -339,6 +364,51 @@ mod tests {
              likewise, each with figures of its own"
         );
         assert!(!found[4].advice.is_empty());
+    }
+
+    #[test]
+    fn what_is_told_in_short_keeps_its_severity_and_advice_and_names_each_host_once() {
+        let rule = &rules()[0];
+        let of = |severity, figure: usize, advice| {
+            rule.finding(severity, format!("figure {figure}"), advice)
+        };
+        // Each host has one of the gravest, and two others.
+        let found = (0..6).flat_map(|host| {
+            let own = [
+                of(Severity::Note, host, "wait"),
+                of(Severity::Warning, host, "mend"),
+                of(Severity::Warning, host + 100, "mend"),
+                of(Severity::Warning, host, "drop"),
+            ];
+            own.map(|finding| (host, finding))
+        });
+        let named = |these: &[usize]| format!("{these:?}");
+        let told = in_short(said_once(found), named);
+        let last = |severity, advice: &str| {
+            let own = told
+                .iter()
+                .filter(|of| of.severity == severity && of.advice == advice);
+            let own: Vec<&str> = own.map(|of| of.message.as_str()).collect();
+            (own.len(), own[4])
+        };
+        let likewise = "likewise, each with figures of its own";
+        assert_eq!(
+            last(Severity::Warning, "mend"),
+            (5, format!("on [2, 3, 4, 5]: {likewise}").as_str())
+        );
+        let two = format!("on [4, 5]: {likewise}");
+        assert_eq!(last(Severity::Warning, "drop"), (5, two.as_str()));
+        assert_eq!(last(Severity::Note, "wait"), (5, two.as_str()));
+        assert_eq!(told.len(), 15);
+        let few = (0..9).map(|host| {
+            let advice = if host < 5 { "mend" } else { "drop" };
+            (host, of(Severity::Warning, host, advice))
+        });
+        let told = in_short(said_once(few), named);
+        assert!(
+            told.iter().all(|of| of.message.contains("figure")),
+            "{told:?}"
+        );
     }
 
     #[test]
