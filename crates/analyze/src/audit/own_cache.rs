@@ -36,10 +36,9 @@ fn check(record: &Record) -> Vec<Finding> {
     let Some(group) = group.filter(|_| !is_asked && !effective.is_on("direct")) else {
         return Vec::new();
     };
-    // Ranks of one machine that have targets of their own share a cache, and nothing that is in it.
-    let machines: BTreeMap<u32, (&str, Option<u32>)> = record
+    let machines: BTreeMap<u32, &str> = record
         .generators()
-        .filter_map(|host| Some((host.rank?, (host.boot()?, host.target_set))))
+        .filter_map(|host| Some((host.rank?, host.boot()?)))
         .collect();
     let mut all = machines.values();
     let first = all.next();
@@ -125,7 +124,7 @@ fn resident(own: HostPart<'_>) -> Option<f64> {
 mod tests {
     use super::super::example::{group_of, only, set, sound};
     use super::*;
-    use record::Residency;
+    use record::{Residency, TargetReach};
 
     fn read(shift: Option<&str>, before_bytes: u64) -> Record {
         group_of(2, |rank, part| {
@@ -196,10 +195,14 @@ mod tests {
 
     #[test]
     fn what_a_rank_beside_wrote_to_a_target_of_its_own_is_not_what_is_read() {
-        let with = |sets: [u32; 2]| {
-            check(&group_of(2, |rank, part| {
+        // Where hosts have targets of their own no shift but that to itself is possible.
+        let with = |shift: Option<&str>| {
+            let record = group_of(2, |rank, part| {
                 set(part, "direct", "false");
-                set(part, "shift", "1");
+                if let Some(shift) = shift {
+                    set(part, "shift", shift);
+                }
+                part.group.as_mut().unwrap().target_is = Some(TargetReach::Local);
                 part.residency = Some(Residency {
                     total_bytes: 1000,
                     before_bytes: Some(400),
@@ -207,11 +210,17 @@ mod tests {
                 });
                 let host = part.generator_mut();
                 host.environment.system.boot_id = Some("one".into());
-                host.target_set = Some(sets[rank as usize]);
-            }))
+                host.target_set = Some(rank);
+            });
+            only(&check(&record)).to_owned()
         };
-        assert_eq!(with([0, 0]).len(), 1);
-        assert_eq!(with([0, 1]), []);
+        for shift in [None, Some("0")] {
+            let text = with(shift);
+            assert!(
+                text.ends_with(": 40% of it on node0 (rank 0), 40% of it on node1 (rank 1)"),
+                "{text}"
+            );
+        }
     }
 
     #[test]
