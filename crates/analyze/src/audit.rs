@@ -195,7 +195,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A number of things, with an s where it is not one.
-fn some(n: impl TryInto<u64>, thing: &str) -> String {
+pub(crate) fn some(n: impl TryInto<u64>, thing: &str) -> String {
     let n = n.try_into().unwrap_or(u64::MAX);
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }

@@ -145,8 +145,9 @@ pub struct Cell {
     pub details: Vec<RecordDetails>,
     /// What each host did, where records are of several: the slow ones first, and by their numbers.
     pub hosts: Vec<HostFigures>,
-    /// How many ranks there were on how many machines, in words; several where records differ.
-    pub ranks: BTreeSet<String>,
+    /// How many ranks there were on how many machines, in words; several where records differ, and
+    /// `None` of one that does not say it, as that of one host.
+    pub ranks: BTreeSet<Option<String>>,
 }
 
 /// A circumstance or option, arm by arm.

@@ -45,7 +45,7 @@ pub struct GroupAccount {
     /// Machines that those of whom there is an account ran on: each boot is one, and where nobody says
     /// the boot each name. `None` in a part.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<u32>,
+    pub machines: Option<u32>,
     /// What started and connected them: `none` where each was started by itself.
     pub launcher: String,
     /// The same for all ranks that were asked for the same work on the same targets.
@@ -83,6 +83,16 @@ pub struct GroupAccount {
     pub unseen_by: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostRank>,
+}
+
+impl LostRank {
+    /// What people read of it: why, and when it was heard of last, where that is known.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let heard = self.last_heard_ns.map(Nanos);
+        let heard = heard.map(|at| format!(", last heard of {at} after the start"));
+        format!("{}{}", self.why, heard.unwrap_or_default())
+    }
 }
 
 impl GroupAccount {
@@ -198,9 +208,9 @@ impl Record {
         let clock_bound_ns = clock_bound_ns.and_then(|bounds| bounds.into_iter().max());
         let drifts = self.generators().filter_map(|host| host.clock_drift_ns);
         let clock_drift_ns = drifts.map(i64::unsigned_abs).max();
-        let hosts = u32::try_from(self.machines_used()).ok();
+        let machines = u32::try_from(self.machines_used()).ok();
         if let Some(group) = &mut self.group {
-            group.hosts = hosts;
+            group.machines = machines;
             (group.skew_ns, group.clock_bound_ns) = (skew_ns, clock_bound_ns);
             group.clock_drift_ns = clock_drift_ns;
         }
@@ -277,18 +287,18 @@ mod tests {
 
     #[test]
     fn machines_are_counted_by_their_boot_or_their_name() {
-        let hosts = |places: [(Option<&str>, &str); 4]| {
+        let machines = |places: [(Option<&str>, &str); 4]| {
             let parts = (0..).zip(places);
             let parts = parts.map(|(rank, (boot, name))| part(rank, boot, name, 1));
             let group = Record::merge_all(parts).unwrap().group;
-            group.unwrap().hosts
+            group.unwrap().machines
         };
         let (a, b) = (Some("a"), Some("b"));
-        assert_eq!(hosts([(a, "x"), (a, "y"), (b, "x"), (b, "x")]), Some(2));
+        assert_eq!(machines([(a, "x"), (a, "y"), (b, "x"), (b, "x")]), Some(2));
         let named = [(None, "x"), (None, "y"), (None, "x"), (None, "x")];
-        assert_eq!(hosts(named), Some(2));
+        assert_eq!(machines(named), Some(2));
         assert_eq!(
-            hosts([(a, "x"), (a, "x"), (None, "y"), (None, "z")]),
+            machines([(a, "x"), (a, "x"), (None, "y"), (None, "z")]),
             Some(3)
         );
     }

@@ -1,7 +1,7 @@
 //! What is known of the hosts of a trial: the one that Fathom ran on, and what it measured.
 
 use crate::merge::{add_to, sum};
-use crate::{Environment, HostSeries, Record};
+use crate::{Environment, HostSeries, Record, WalkAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -162,6 +162,24 @@ impl HostPart<'_> {
     #[must_use]
     pub fn counted_over_ns(&self) -> u64 {
         self.host.window_ns.unwrap_or(self.part.elapsed_ns)
+    }
+
+    /// What it looked at, where it did nothing but walk.
+    #[must_use]
+    pub fn walked(&self) -> Option<WalkAccount> {
+        let mut kinds = self.part.operations.kinds();
+        let is_walk_alone = kinds.all(|(kind, _)| kind == "walk");
+        self.part.walk.filter(|_| is_walk_alone)
+    }
+
+    /// What hosts are held against each other by: operations a second, and of a walk entries, for its
+    /// directories have any size.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        match self.walked() {
+            Some(_) => crate::walk::entries_per_second(self.part),
+            None => self.part.operations_per_second(),
+        }
     }
 }
 

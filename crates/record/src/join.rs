@@ -415,7 +415,7 @@ mod tests {
         let group = record.group.as_ref().unwrap();
         assert_eq!((group.skew_ns, group.clock_bound_ns), (Some(30), Some(503)));
         assert_eq!(group.clock_drift_ns, Some(210));
-        assert_eq!(group.hosts, Some(4));
+        assert_eq!(group.machines, Some(4));
         let hosts = record.by_host();
         let names: Vec<String> = hosts
             .iter()
@@ -672,7 +672,7 @@ mod tests {
             group.skew_ns, None,
             "who began alone began apart from nobody"
         );
-        assert_eq!(group.hosts, Some(2));
+        assert_eq!(group.machines, Some(2));
     }
 
     #[test]

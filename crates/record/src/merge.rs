@@ -276,7 +276,11 @@ impl Record {
         self.pace = PaceAccount::of_all(self.parts());
         let users = TargetUsers::of(self);
         let (targets, coverage) = (users.facts(), users.coverage());
-        self.residency = users.residency();
+        let (residency, levels) = (users.residency(), users.levels());
+        self.residency = residency;
+        if let Some(walk) = &mut self.walk {
+            walk.levels = levels;
+        }
         (self.targets, self.coverage) = (targets, coverage);
         let loads = || self.parts().filter_map(|part| part.load.as_ref());
         let server = only(loads().filter_map(|load| load.server.clone()));

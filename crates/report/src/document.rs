@@ -294,9 +294,11 @@ pub(super) fn rows_text(study: &Study) -> String {
 /// From how many records it is.
 fn from(study: &Study) -> String {
     let cells = study.rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let sizes: BTreeSet<&String> = cells.flat_map(|cell| &cell.ranks).collect();
-    let ranks = match sizes.iter().next() {
-        Some(only) if sizes.len() == 1 => format!(" of {only}"),
+    let sizes: BTreeSet<Option<&String>> = cells
+        .flat_map(|cell| cell.ranks.iter().map(Option::as_ref))
+        .collect();
+    let ranks = match sizes.first() {
+        Some(Some(only)) if sizes.len() == 1 => format!(" of {only}"),
         Some(_) | None => String::new(),
     };
     let of = [

@@ -15,6 +15,7 @@ mod comparison;
 mod csv;
 mod differing;
 mod document;
+mod ends;
 #[cfg(test)]
 mod example;
 pub mod export;

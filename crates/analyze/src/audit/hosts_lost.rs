@@ -34,7 +34,7 @@ fn check(record: &Record) -> Vec<Finding> {
             .host
             .as_ref()
             .map_or_else(String::new, |host| format!(" on {host}"));
-        format!("rank {}{host}: {}", lost.rank, lost.why)
+        format!("rank {}{host}: {}", lost.rank, lost.told())
     });
     let lost = record.lost_ranks();
     let more = lost.saturating_sub(NAMED);
@@ -67,13 +67,13 @@ mod tests {
             rank,
             host: (rank == 2).then(|| "c".to_owned()),
             why: "gone".into(),
-            last_heard_ns: None,
+            last_heard_ns: (rank == 2).then_some(3_200_000_000),
         };
         let told = record.group.as_mut().unwrap();
         (told.size, told.lost) = (8, (2..8).map(lost).collect());
         assert_eq!(
             only(&check(&record)),
-            "6 ranks of 8 did not take part (rank 2 on c: gone; rank 3: gone; rank 4: gone; rank 5: gone; 2 more)"
+            "6 ranks of 8 did not take part (rank 2 on c: gone, last heard of 3.2 s after the start; rank 3: gone; rank 4: gone; rank 5: gone; 2 more)"
         );
     }
 }

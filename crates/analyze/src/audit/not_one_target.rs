@@ -69,8 +69,9 @@ fn walked_apart(record: &Record) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group, only};
+    use super::super::example::{group, group_of, only};
     use super::*;
+    use record::TargetReach;
 
     #[test]
     fn a_walk_that_was_dealt_out_below_different_levels_is_invalid() {
@@ -86,6 +87,28 @@ mod tests {
         let told = found(2, 3);
         assert_eq!(told[0].severity, Severity::Invalid);
         assert!(only(&told).contains("below level 2 and below level 3"));
+    }
+
+    #[test]
+    fn a_walk_over_targets_that_each_machine_has_for_itself_is_judged_by_target() {
+        let found = |levels: [u32; 4]| {
+            walked_apart(&group_of(4, |rank, part| {
+                let own = levels[rank as usize];
+                let levels = WalkLevels {
+                    fewest: own,
+                    most: own,
+                };
+                part.walk = Some(record::WalkAccount {
+                    levels: Some(levels),
+                    ..record::WalkAccount::default()
+                });
+                part.group.as_mut().unwrap().target_is = Some(TargetReach::Local);
+                part.generator_mut().target_set = Some(rank / 2);
+            }))
+        };
+        assert_eq!(found([1, 1, 2, 2]), []);
+        let told = found([1, 1, 2, 4]);
+        assert!(only(&told).contains("below level 2 and below level 4"));
     }
 
     #[test]

@@ -190,6 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn a_host_at_which_nobody_looked_in_time_did_not_stand_still() {
+        let record = group_of(3, |rank, part| {
+            part.interval_ns = SECOND;
+            let mut all = record::Interval {
+                end_ns: 10 * SECOND,
+                ..record::Interval::default()
+            };
+            all.operations.insert("read", blocks(100_000, 1));
+            part.series = vec![all];
+            part.elapsed_ns *= if rank == 1 { 2 } else { 1 };
+        });
+        assert!(only(&check(&record)).ends_with("is known to have been busy"));
+    }
+
+    #[test]
     fn of_many_slow_hosts_the_slowest_are_named() {
         let record = group_of(100, |rank, part| {
             if rank < 20 {

@@ -3,6 +3,7 @@
 use super::Figure;
 use super::cells::figure;
 use super::rows::Slot;
+use crate::audit::some;
 use record::{Quantity, QuantityValue};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,15 @@ pub struct HostFigures {
 }
 
 /// What is told of a host beside the others.
-const TOLD: [&str; 6] = ["throughput", "iops", "p50", "p99", "max", "cpu/op"];
+const TOLD: [&str; 7] = [
+    "throughput",
+    "iops",
+    "walk.entries",
+    "p50",
+    "p99",
+    "max",
+    "cpu/op",
+];
 
 /// The hosts of the records that are of several; none where each is of one.
 pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
@@ -59,20 +68,16 @@ pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
     hosts
 }
 
-/// On how many machines the ranks were, as records know it: `4 ranks on 2 machines`; each once.
-pub(super) fn sizes(slots: &[Slot<'_>]) -> BTreeSet<String> {
-    let groups = slots.iter().filter_map(|slot| {
+/// On how many machines the ranks were, as records know it: `4 ranks on 2 machines`; each once, and
+/// `None` where one does not say it, as that of one host.
+pub(super) fn sizes(slots: &[Slot<'_>]) -> BTreeSet<Option<String>> {
+    let groups = slots.iter().map(|slot| {
         let group = slot.record.group.as_ref()?;
         let there = (group.size as usize).saturating_sub(slot.record.lost_ranks());
-        Some((there, group.hosts?))
+        Some((there, group.machines?))
     });
-    let s = |n: usize| if n == 1 { "" } else { "s" };
-    let text = |(ranks, hosts): (usize, u32)| {
-        format!(
-            "{ranks} rank{} on {hosts} machine{}",
-            s(ranks),
-            s(hosts as usize)
-        )
+    let text = |(ranks, machines): (usize, u32)| {
+        format!("{} on {}", some(ranks, "rank"), some(machines, "machine"))
     };
-    groups.map(text).collect()
+    groups.map(|of| of.map(text)).collect()
 }

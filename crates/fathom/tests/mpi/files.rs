@@ -366,7 +366,7 @@ fn each_rank_works_on_all_of_a_target_of_its_own() {
         assert_eq!((all.targets[0].files, all.targets[0].bytes), (2, 2 << 20));
         assert_eq!(all.coverage.unwrap().blocks, 512, "{name}");
         assert_eq!(all.residency.unwrap().total_bytes, 2 << 20, "{name}");
-        assert_eq!(all.group.unwrap().hosts, Some(1), "{name}");
+        assert_eq!(all.group.unwrap().machines, Some(1), "{name}");
         nobody_is_left(dir.path(), name);
     }
 }

@@ -1,7 +1,7 @@
 //! Which ranks used one and the same target, and what of it each had for itself.
 
 use super::accounts::{Sharing, sum};
-use crate::{Coverage, HostAccount, Record, Residency, TargetFact, TargetReach};
+use crate::{Coverage, HostAccount, Record, Residency, TargetFact, TargetReach, WalkLevels};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One rank's account with what stays with it.
@@ -74,6 +74,15 @@ impl<'r> TargetUsers<'r> {
         let sets: Option<Vec<Option<Coverage>>> = self.sets.iter().map(of_set).collect();
         let sets: Vec<Coverage> = sets?.into_iter().flatten().collect();
         Coverage::beside(&sets.iter().collect::<Vec<_>>(), Sharing::OwnFiles)
+    }
+
+    /// The levels of a walk that the ranks of one target dealt out.
+    pub(super) fn levels(&self) -> Option<WalkLevels> {
+        let of_set = |set: &Vec<Own<'r>>| {
+            let walks = set.iter().filter_map(|(_, part)| part.walk);
+            WalkLevels::of_one(walks.filter_map(|walk| walk.levels))
+        };
+        WalkLevels::of_several(self.sets.iter().filter_map(of_set))
     }
 
     /// What of the files lay in page caches: of files that ranks of one machine all use once, for

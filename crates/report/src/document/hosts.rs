@@ -1,6 +1,7 @@
 //! What each host did where records are of several.
 
 use super::{Breadth, CellValue, Column, Label, Table, TableLine};
+use crate::ends::{MOST_TOLD, both_ends};
 use analyze::{HostFigures, Study};
 use record::Quantity;
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
     let mut hosts: Vec<(usize, &HostFigures)> = Vec::new();
     for (arm, cell) in cells {
         let told = match room {
-            Breadth::Screen | Breadth::Paper => both_ends(&cell.hosts),
+            Breadth::Screen | Breadth::Paper => on_paper(&cell.hosts),
             Breadth::Browser | Breadth::Program => cell.hosts.iter().collect(),
         };
         hidden += cell.hosts.len() - told.len();
@@ -82,33 +83,27 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
 fn size(study: &Study, index: usize) -> Option<String> {
     let cells = study.rows[index].cells.iter().flatten();
     let sizes: BTreeSet<&str> = cells
-        .flat_map(|cell| &cell.ranks)
+        .flat_map(|cell| cell.ranks.iter().flatten())
         .map(String::as_str)
         .collect();
     let sizes: Vec<&str> = sizes.into_iter().collect();
     (!sizes.is_empty()).then(|| format!("{}.", sizes.join("; ")))
 }
 
-/// So many hosts have room on paper; of more so many of the slowest, and of the fastest.
-const MOST_ON_PAPER: usize = 16;
-const OF_EACH_END: usize = 4;
-
-/// The slowest, the median and the fastest of many hosts.
-fn both_ends(hosts: &[HostFigures]) -> Vec<&HostFigures> {
-    if hosts.len() <= MOST_ON_PAPER {
-        return hosts.iter().collect();
+/// All hosts where there are few; of many the slowest, the median and the fastest.
+fn on_paper(hosts: &[HostFigures]) -> Vec<&HostFigures> {
+    let all = hosts.iter();
+    if hosts.len() <= MOST_TOLD {
+        return all.collect();
     }
-    let iops = Quantity::named("iops");
-    let rate = |host: &HostFigures| {
-        let known = host.figures.iter().find(|of| of.metric == iops);
+    // Of a walk an operation is a directory of any size.
+    let rates = ["walk.entries", "iops"].map(Quantity::named);
+    let rate = |host: &&HostFigures| {
+        let known = |rate: &Quantity| host.figures.iter().find(|of| of.metric == *rate);
+        let known = rates.iter().find_map(known);
         known.and_then(|of| of.point).unwrap_or_default()
     };
-    let mut sorted: Vec<&HostFigures> = hosts.iter().collect();
-    sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let (middle, end) = ((sorted.len() - 1) / 2, sorted.len() - OF_EACH_END);
-    let is_told = |at: usize| at < OF_EACH_END || at == middle || at >= end;
-    let numbered = sorted.into_iter().enumerate();
-    let told = numbered.filter(|(at, _)| is_told(*at));
+    let told = both_ends(all.collect(), rate).into_iter();
     told.map(|(_, host)| host).collect()
 }
 
@@ -192,6 +187,65 @@ mod tests {
         assert_eq!(table.notes[0], "12 ranks on 2 machines.");
         let page = html(&study);
         assert!(page.contains("1 record of 12 ranks on 2 machines, 1 arm"));
+    }
+
+    #[test]
+    fn records_of_other_sizes_are_not_said_to_be_of_one() {
+        let ranks = |first: u32, size: u32| {
+            let parts = (first..first + size).map(|rank| {
+                let mut part = part("x", 1500);
+                part.id = rank.to_string();
+                part.group = Some(record::GroupAccount {
+                    size,
+                    ..record::GroupAccount::default()
+                });
+                part.generator_mut().rank = Some(rank);
+                part
+            });
+            Record::merge_all(parts).unwrap()
+        };
+        let lead = |records: &[Record]| {
+            let study = study(records, &StudyOptions::default());
+            let page = html(&study);
+            let at = page.find(&format!("{} records", records.len())).unwrap();
+            page[at..].split(", ").next().unwrap().to_owned()
+        };
+        let (four, again) = (ranks(0, 4), ranks(4, 4));
+        assert_eq!(
+            lead(&[four.clone(), again]),
+            "2 records of 4 ranks on 1 machine"
+        );
+        assert_eq!(lead(&[four.clone(), part("y", 6000)]), "2 records");
+        assert_eq!(lead(&[four, ranks(4, 2)]), "2 records");
+    }
+
+    #[test]
+    fn of_a_walk_paper_has_the_ends_by_entries() {
+        let parts = (0..40_u64).map(|rank| {
+            let mut part = part(&format!("n{rank:02}"), 0);
+            part.operations = record::Measurements::default();
+            let walk = Operations {
+                count: 1000 - rank,
+                ..Operations::default()
+            };
+            part.operations.insert("walk", walk);
+            part.walk = Some(record::WalkAccount {
+                entries: 20_000 + rank,
+                ..record::WalkAccount::default()
+            });
+            let span = record::Span {
+                start_ns: 0,
+                end_ns: 1_000_000_000,
+                elapsed_ns: 1_000_000_000,
+            };
+            part.spans.insert("walk".into(), span);
+            part
+        });
+        let records = [Record::merge_all(parts).unwrap()];
+        let study = study(&records, &StudyOptions::default());
+        let table = table(&study, 0, Breadth::Paper).unwrap();
+        let lines = table.as_text(&study, Breadth::Paper);
+        assert_eq!((lines[1][0].as_str(), lines[9][0].as_str()), ("n00", "n39"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::heat;
 use super::hosts::hosts;
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
-use record::{Coverage, MachineAccount, Record, WalkLevels};
+use record::{Coverage, MachineAccount, Record, TargetReach, WalkLevels};
 use units::{ByteRate, Bytes, Nanos, Rate};
 
 /// What counters of the CPU may be late by, on top of all CPUs.
@@ -149,14 +149,27 @@ fn walk(page: &mut Page, record: &Record) {
             "{} entries looked at, {rate}; {} found{}",
             grouped(walk.entries),
             grouped(walk.matched),
-            walk.levels.map_or_else(String::new, dealt)
+            walk.levels
+                .map_or_else(String::new, |levels| dealt(levels, has_own_targets(record)))
         ),
     );
 }
 
+/// Whether ranks walked trees of their own.
+fn has_own_targets(record: &Record) -> bool {
+    let group = record.group.as_ref();
+    group.is_some_and(|group| group.target_is == Some(TargetReach::Local))
+}
+
 /// How ranks shared a walk.
-fn dealt(levels: WalkLevels) -> String {
+fn dealt(levels: WalkLevels, is_of_several: bool) -> String {
     let WalkLevels { fewest, most } = levels;
+    if levels.agree() && is_of_several {
+        let levels = counted(most, "level");
+        return format!(
+            "; every rank read up to {levels} of its own target, and the rest of that was dealt out"
+        );
+    }
     if levels.agree() {
         let read = if most == 1 {
             "first level".to_owned()
@@ -397,12 +410,15 @@ mod tests {
 
     #[test]
     fn how_ranks_shared_a_walk_is_said_and_that_they_saw_different_trees() {
-        let said = |fewest, most| dealt(WalkLevels { fewest, most });
+        let said = |fewest, most| dealt(WalkLevels { fewest, most }, false);
         assert_eq!(
             said(1, 1),
             "; every rank read the first level, and the rest was dealt out"
         );
         assert!(said(3, 3).contains("the first 3 levels, and"));
         assert!(said(2, 3).contains("NOT RELIABLE: ranks saw different directories"));
+        let own = |fewest, most| dealt(WalkLevels { fewest, most }, true);
+        assert!(own(2, 2).contains("up to 2 levels of its own target,"));
+        assert!(own(2, 3).contains("NOT RELIABLE: "));
     }
 }

@@ -1,8 +1,8 @@
 //! What is known of the storage below the targets, a line each: devices count once a machine, however
 //! many ranks ran there.
 
-use super::hosts::MOST_TOLD;
 use super::page::{Page, counted, share_of};
+use crate::ends::MOST_TOLD;
 use record::{HostPart, by_machine, devices_of_machine};
 use units::Bytes;
 

@@ -2,14 +2,10 @@
 
 use super::accounts::shares;
 use super::page::{Page, counted, grouped, time};
+use crate::ends::{MOST_TOLD, both_ends};
 use analyze::SlowHost;
 use record::{GroupAccount, HostPart, Record, by_machine};
 use units::{Nanos, Rate};
-
-/// So many hosts or machines are told one by one.
-pub(super) const MOST_TOLD: usize = 16;
-/// Of more hosts so many of the slowest, and so many of the fastest.
-const OF_EACH_END: usize = 4;
 
 /// What each of several hosts did.
 pub(super) fn hosts(page: &mut Page, record: &Record) {
@@ -53,23 +49,14 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
 
 /// The slowest, the median and the fastest of many hosts, and how many lie between.
 fn ends(page: &mut Page, lines: &Lines<'_>, hosts: Vec<(usize, &HostPart<'_>)>) {
-    let (mut begun, idle): (Vec<_>, Vec<_>) =
+    let (begun, idle): (Vec<_>, Vec<_>) =
         hosts.into_iter().partition(|(_, own)| own.part.has_begun());
-    let rate = |own: &HostPart<'_>| own.part.operations_per_second().unwrap_or_default();
-    begun.sort_by(|(_, a), (_, b)| rate(a).total_cmp(&rate(b)));
     let count = begun.len();
-    let middle = count.saturating_sub(1) / 2;
-    let fastest = count.saturating_sub(OF_EACH_END);
-    for (place, (at, own)) in begun.iter().enumerate() {
-        let label = match place {
-            _ if place < OF_EACH_END => "slowest",
-            _ if place == middle => "median",
-            _ if place >= fastest => "fastest",
-            _ => continue,
-        };
-        page.fact(label, &lines.of(*at, own));
+    let told = both_ends(begun, |(_, own)| own.rate().unwrap_or_default());
+    let hidden = count - told.len();
+    for (standing, (at, own)) in told {
+        page.fact(standing.word(), &lines.of(at, own));
     }
-    let hidden = count - (2 * OF_EACH_END + 1).min(count);
     let slow = lines.slow.len();
     let mut text = match slow {
         0 => format!("{hidden} of {count} are not shown"),
@@ -94,11 +81,21 @@ struct Lines<'r> {
 impl Lines<'_> {
     fn of(&self, at: usize, own: &HostPart<'_>) -> String {
         let (host, all) = (own.host, own.part.operations.together());
-        let rate = own
-            .part
-            .operations_per_second()
-            .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
+        let rate = own.rate();
+        let rate = rate.map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
         let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
+        let did = match own.walked() {
+            Some(walk) => {
+                let (entries, dirs) = (grouped(walk.entries), grouped(all.count));
+                format!(
+                    "{entries} entries looked at{rate}; directories: {dirs}, p50 {p50}, p99 {p99}"
+                )
+            }
+            None => {
+                let operations = counted(all.count, "operation");
+                format!("{operations}{rate}, p50 {p50}, p99 {p99}")
+            }
+        };
         let used = host.process.user_ns.saturating_add(host.process.system_ns);
         let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
         let slow = self.slow.iter().find(|slow| slow.number == at);
@@ -109,19 +106,15 @@ impl Lines<'_> {
             true => String::new(),
             false => shares(&host.machine),
         };
-        format!(
-            "{}: {slow}{}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{shares}",
-            host.called(),
-            counted(all.count, "operation"),
-        )
+        format!("{}: {slow}{did}; {cpus:.2} CPUs{shares}", host.called())
     }
 }
 
 /// How the ranks of a group began, and which of them are missing.
 fn ranks(group: &GroupAccount, lost: usize) -> String {
     let there = (group.size as usize).saturating_sub(lost);
-    let on = group.hosts.map_or_else(String::new, |hosts| {
-        format!(" on {}", counted(hosts, "machine"))
+    let on = group.machines.map_or_else(String::new, |machines| {
+        format!(" on {}", counted(machines, "machine"))
     });
     let skew = group.skew_ns.map_or_else(String::new, |skew| {
         format!(", begun within {} of each other", Nanos(skew))
@@ -132,7 +125,7 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
         (false, None) => String::new(),
     };
     let lost = group.lost.iter().take(3);
-    let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.why));
+    let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.told()));
     let lost: String = lost.collect();
     let size = grouped(group.size);
     format!("{} of {size}{on}{skew}{bound}{lost}", grouped(there))
@@ -217,6 +210,71 @@ mod tests {
             "{text}"
         );
         assert!(words.contains("; 990 are not shown; 1 host measured nothing"));
+    }
+
+    /// A walk of which each rank looked at so many entries in a second, more the fewer directories.
+    fn walked(count: u32) -> String {
+        let parts = (0..count).map(|rank| {
+            let mut part = Record {
+                id: rank.to_string(),
+                kind: "run".into(),
+                elapsed_ns: 1_000_000_000,
+                walk: Some(record::WalkAccount {
+                    entries: 10_100 + u64::from(rank),
+                    ..record::WalkAccount::default()
+                }),
+                ..Record::default()
+            };
+            let span = record::Span {
+                start_ns: 0,
+                end_ns: 1_000_000_000,
+                elapsed_ns: 1_000_000_000,
+            };
+            part.spans.insert("walk".into(), span);
+            let walk = Operations {
+                count: u64::from(count - 1 - rank),
+                ..Operations::default()
+            };
+            part.operations.insert("walk", walk);
+            part.generator_mut().rank = Some(rank);
+            part
+        });
+        let record = Record::merge_all(parts).unwrap();
+        terminal(&record, &[], &TerminalOptions::default())
+    }
+
+    #[test]
+    fn of_a_walk_each_host_is_told_by_the_entries_that_it_looked_at() {
+        let few = walked(2);
+        let hosts = labelled(&few, "host");
+        assert!(
+            hosts[1].contains(": 10,101 entries looked at, 10.1 K/s; directories: 0,"),
+            "{few}"
+        );
+        assert!(!few.contains("0 operations"), "{few}");
+        let many = walked(40);
+        let slowest = labelled(&many, "slowest");
+        assert!(slowest[0].contains("(rank 0): 10,100 entries"), "{many}");
+        let fastest = labelled(&many, "fastest");
+        assert!(fastest[3].contains("(rank 39): 10,139 entries"), "{many}");
+    }
+
+    #[test]
+    fn of_a_lost_rank_is_said_when_it_was_heard_of_last() {
+        let group = GroupAccount {
+            size: 4,
+            lost: vec![record::LostRank {
+                rank: 3,
+                why: "it was killed".into(),
+                last_heard_ns: Some(3_200_000_000),
+                ..record::LostRank::default()
+            }],
+            ..GroupAccount::default()
+        };
+        assert_eq!(
+            super::ranks(&group, 1),
+            "3 of 4; rank 3: it was killed, last heard of 3.2 s after the start"
+        );
     }
 
     #[test]
