@@ -14,6 +14,7 @@ mod keeping;
 mod launched;
 mod launcher;
 mod leaving;
+mod marks;
 mod muster;
 mod options;
 mod own_targets;

@@ -75,6 +75,27 @@ fn ready_ranks_of(dir: &Path, numbers: &[u32], size: u32, work: &str) -> Vec<Opt
     [6, 30, 90].into_iter().find_map(begun).unwrap()
 }
 
+/// Two ranks, the one in `host0` and the other in `host1`; their parts lie beside these.
+fn ready_ranks_apart(dir: &Path, work: &str) -> [Option<i32>; 2] {
+    let begun = |seconds| {
+        let start = ahead(seconds);
+        let of = |rank: u32| {
+            let part = format!("--rank {rank}/2 --start-at {start} --records ../part-{rank}.jsonl");
+            let at = dir.join(format!("host{rank}"));
+            let mut command = fathom(&at, &format!("{work} {part}"));
+            command.stdout(Stdio::null()).spawn().unwrap()
+        };
+        let codes = [of(0), of(1)].map(|mut child| child.wait().unwrap().code());
+        if codes.contains(&Some(5)) {
+            let part = |n: u32| dir.join(format!("part-{n}.jsonl"));
+            (0..2).for_each(|n| std::fs::remove_file(part(n)).unwrap());
+            return None;
+        }
+        Some(codes)
+    };
+    [6, 30, 90].into_iter().find_map(begun).unwrap()
+}
+
 fn record(dir: &Path, name: &str) -> Record {
     let read = read_records(&dir.join(name)).unwrap();
     assert_eq!(read.records.len(), 1, "{name}");
@@ -459,6 +480,60 @@ fn ranks_that_cannot_ask_each_other_whose_a_tree_is_are_to_be_told() {
     );
 }
 
+const NAMES: &str =
+    "run names --meta create,unlink --threads 2 --no-live --clock unsynchronised --total-files";
+
+/// How many names each of two ranks created.
+fn created(dir: &Path) -> Vec<Option<u64>> {
+    let (code, said) = ended(
+        dir,
+        "merge part-0.jsonl part-1.jsonl --max-skew 60s -o whole.jsonl",
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let whole = record(dir, "whole.jsonl");
+    let each = whole.by_host();
+    let creates = each.iter().map(|host| host.operations.kind("create"));
+    creates.map(|kind| kind.map(|kind| kind.count)).collect()
+}
+
+#[test]
+fn names_are_dealt_out_in_one_directory_and_are_all_in_each_of_directories_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = format!("{NAMES} 10 --target-is shared");
+    let codes = ready_ranks_of(dir.path(), &[0, 1], 2, &one);
+    assert_eq!(codes, [Some(0); 2]);
+    assert_eq!(created(dir.path()), [Some(5); 2]);
+
+    // Fewer names than ranks are enough where each has all of them.
+    for names in [10, 1] {
+        let dir = tempfile::tempdir().unwrap();
+        (0..2).for_each(|n| std::fs::create_dir(dir.path().join(format!("host{n}"))).unwrap());
+        let own = format!("{NAMES} {names} --target-is local");
+        assert_eq!(ready_ranks_apart(dir.path(), &own), [Some(0); 2]);
+        assert_eq!(created(dir.path()), [Some(names); 2]);
+    }
+}
+
+#[test]
+fn ranks_that_cannot_ask_each_other_whose_names_these_are_make_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = format!("--rank 0/2 --start-at {} --records part.jsonl", ahead(60));
+    for meta in ["create,rename,unlink", "stat"] {
+        let work = format!("{NAMES} 10 {place}").replace("create,unlink", meta);
+        let (code, said) = ended(dir.path(), &work);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(
+            said.contains("give --target-is shared or --target-is local")
+                && said.contains("two ranks of one machine need two of them"),
+            "{said}"
+        );
+    }
+    let (code, said) = ended(dir.path(), &format!("{NAMES} 1 {place} --target-is shared"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("2 ranks share 1 files"), "{said}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 /// What a walk of two ranks is whose trees differ: the second's has a level of many directories.
 #[test]
 fn ranks_that_saw_different_trees_have_an_invalid_walk() {
@@ -466,23 +541,8 @@ fn ranks_that_saw_different_trees_have_an_invalid_walk() {
     let at = |rank: u32| dir.path().join(format!("host{rank}"));
     std::fs::create_dir_all(at(0).join("tree/a/b")).unwrap();
     (0..20).for_each(|n| std::fs::create_dir_all(at(1).join(format!("tree/d{n}"))).unwrap());
-    let begun = |seconds: &u64| {
-        let start = ahead(*seconds);
-        let of = |rank: u32| {
-            let part = format!("--rank {rank}/2 --start-at {start} --records ../part-{rank}.jsonl");
-            let words = format!("{WALK} {part} --target-is shared");
-            let mut command = fathom(&at(rank), &words.replace("--where name=*01*,size=4", ""));
-            command.stdout(Stdio::null()).spawn().unwrap()
-        };
-        let ended = [of(0), of(1)].map(|mut child| child.wait().unwrap().code());
-        let is_ready = !ended.contains(&Some(5));
-        if !is_ready {
-            let part = |n: u32| dir.path().join(format!("part-{n}.jsonl"));
-            (0..2).for_each(|n| std::fs::remove_file(part(n)).unwrap());
-        }
-        is_ready
-    };
-    assert!([6, 30, 90].iter().any(begun));
+    let walk = WALK.replace("--where name=*01*,size=4", "--target-is shared");
+    ready_ranks_apart(dir.path(), &walk);
     let (_, said) = ended(
         dir.path(),
         "merge part-0.jsonl part-1.jsonl --max-skew 60s -o whole.jsonl",

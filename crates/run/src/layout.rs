@@ -56,6 +56,11 @@ pub(crate) fn shape(workload: &Workload) -> Shape {
 /// # Errors
 /// Counts that contradict each other, or a manifest that cannot be read.
 pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
+    layout_up_to(workload, usize::MAX)
+}
+
+/// The same with the first so many files alone.
+fn layout_up_to(workload: &Workload, most: usize) -> Result<Layout, RunError> {
     let owners: Vec<Option<u32>> = if workload.files.are_owned() {
         (0..workload.threads).map(Some).collect()
     } else {
@@ -78,7 +83,7 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
                     let root =
                         number.map_or_else(|| target.clone(), |number| worker_root(target, number));
                     out.dirs.push(target.clone());
-                    tree(&root, &own_files(workload, owner), owner, &mut out)?;
+                    tree(&root, &own_files(workload, owner), owner, &mut out, most)?;
                 }
             }
             let own = &mut out.files[first..];
@@ -149,21 +154,33 @@ pub(crate) fn worker_path(target: &Path, number: Option<u32>, files: &Files) -> 
 /// them. No engine is asked for more.
 #[must_use]
 pub fn files_of(workload: &Workload) -> Vec<PathBuf> {
+    first_files_of(workload, usize::MAX)
+}
+
+/// The targets, and so many of the files that lie in them, where all need not be listed.
+#[must_use]
+pub fn first_files_of(workload: &Workload, most: usize) -> Vec<PathBuf> {
     if workload.engine.target() != EngineTarget::Files {
         return Vec::new();
     }
-    let below = layout(workload)
+    let below = layout_up_to(workload, most)
         .map(|found| found.files)
         .unwrap_or_default();
     workload
         .targets
         .iter()
         .cloned()
-        .chain(below.into_iter().map(|file| file.path))
+        .chain(below.into_iter().take(most).map(|file| file.path))
         .collect()
 }
 
-fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
+fn tree(
+    root: &Path,
+    files: &Files,
+    owner: Option<u32>,
+    out: &mut Layout,
+    most: usize,
+) -> Result<(), RunError> {
     if let Some(manifest) = &files.layout_manifest {
         return from_manifest(root, manifest, files, owner, out);
     }
@@ -179,6 +196,9 @@ fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Res
     };
     for (index, leaf) in leaves.iter().enumerate() {
         for number in 0..per_leaf(index) {
+            if out.files.len() >= most {
+                return Ok(());
+            }
             out.files.push(FileSpec {
                 path: leaf.join(format!("file.{number:06}")),
                 bytes: files.size.map(|s| s.0),
@@ -364,6 +384,17 @@ mod tests {
                 .all(|f| f.path.components().count() == 5),
             "files lie on the deepest level"
         );
+    }
+
+    #[test]
+    fn the_first_files_are_those_of_the_whole_list() {
+        let asked = workload(&[("num-dirs", "3"), ("total-files", "20")]);
+        let (all, first) = (files_of(&asked), first_files_of(&asked, 9));
+        assert_eq!(first.len(), 1 + 9, "the target itself is one more");
+        assert_eq!(first, all[..10]);
+        // All of these names have no room in memory.
+        let huge = workload(&[("num-dirs", "2"), ("total-files", "4294967296")]);
+        assert_eq!(first_files_of(&huge, 9).len(), 1 + 9);
     }
 
     #[test]

@@ -36,6 +36,6 @@ mod worker;
 pub use calibrate::calibrate;
 pub use error::RunError;
 pub use execute::{PlannedRun, dry_run, execute, execute_stage, unstarted};
-pub use layout::{FileSpec, Layout, files_of};
+pub use layout::{FileSpec, Layout, files_of, first_files_of};
 pub use probe::RealProbe;
 pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, is_server, resolve};

@@ -192,7 +192,7 @@ fn in_one_round(size: u32, seed: u64) -> Vec<u32> {
 /// The part of a rank of a workload that all ranks of its group do together.
 ///
 /// # Errors
-/// More workers than can be numbered, or fewer files than ranks.
+/// More workers than can be numbered, or fewer names of metadata operations than ranks of its target.
 pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
     if u64::from(whole.threads) * u64::from(rank.size) > u64::from(MOST) {
         return Err(SpecError::Conflict(format!(
@@ -201,10 +201,10 @@ pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
         )));
     }
     let files = whole.files.total_files.unwrap_or(u64::MAX);
-    if !whole.files.meta.is_empty() && files < u64::from(rank.size) {
+    let (_, ranks) = rank.place_at_target();
+    if !whole.files.meta.is_empty() && files < u64::from(ranks) {
         return Err(SpecError::Conflict(format!(
-            "{} ranks share {files} files of --total-files, and each needs one; give more files, or start fewer ranks",
-            rank.size
+            "{ranks} ranks share {files} files of --total-files, and each needs one; give more files, or start fewer ranks"
         )));
     }
     Ok(Workload {
@@ -372,6 +372,10 @@ mod tests {
         let why = share(&whole, rank).unwrap_err().to_string();
         assert!(why.starts_with("4 ranks share 3 files"), "{why}");
         assert!(share(&whole, Rank::new(1, 3).unwrap()).is_ok());
+        let own = |ranks| share(&whole, rank.at_target(0, ranks));
+        assert!(own(1).is_ok(), "each target has all names");
+        assert!(own(3).is_ok());
+        assert!(own(4).is_err());
     }
 
     proptest! {

@@ -1,10 +1,11 @@
 //! What ranks agree on before they touch anything: that they were asked for the same, and whether they
 //! see the same target.
 
-use super::beforehand::{at_targets, notes, own_place, own_set, place_word, target_sets};
+use super::beforehand::{at_targets, notes, place_word, sets_of, target_sets};
 use super::connection::RankLink;
+use super::marks::{Marks, one_target, reach_of, reached, seen, unseen_by};
 use super::own_targets;
-use super::reach::{kind_of, unlike, unlike_paths};
+use super::reach::unlike_paths;
 use super::words::{fault_of, fault_word};
 use super::work::GroupWork;
 use crate::context;
@@ -12,24 +13,8 @@ use crate::tell::say;
 use group::Word;
 use host::{Machine, PeerFault};
 use record::TargetReach;
-use run::safety::{FileId, make_new, remove_own};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
-use workload::EngineTarget;
-
-/// What is put into the root's target for the others to look for; dropped, it is gone.
-#[derive(Debug, Default)]
-struct Marks(Vec<(PathBuf, FileId)>);
-
-impl Drop for Marks {
-    fn drop(&mut self) {
-        for (mark, id) in &self.0 {
-            let _it_says_whose_it_is = remove_own(mark, *id);
-        }
-    }
-}
+use std::path::Path;
 
 /// What a rank says of itself.
 pub(super) struct Hello<'a> {
@@ -69,15 +54,19 @@ pub(super) struct Agreed {
 /// They were asked for different things, only some see the target, or each has its own and cannot do there
 /// what was asked.
 pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, PeerFault> {
-    let (agreed, crowded) = told(connection, hello)?;
-    if agreed.reach == Some(TargetReach::Local) {
-        own_targets::check(crowded.as_deref(), hello.works)?;
+    let (agreed, sets) = told(connection, hello)?;
+    let is_local = agreed.reach == Some(TargetReach::Local);
+    if is_local {
+        own_targets::check(connection, &sets, hello.works)?;
     }
+    let users = at_targets(&sets).into_iter().map(|(_, users)| users).max();
+    let users = users.filter(|_| is_local).unwrap_or(connection.size);
+    own_targets::check_names(hello.works, users)?;
     Ok(agreed)
 }
 
-/// What all know, and the ranks that have one target of their own in each other's way.
-fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Option<String>), PeerFault> {
+/// What all know, and the number of the target of each rank.
+fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Vec<u32>), PeerFault> {
     let mut marks = Marks::default();
     let own = hello.word().to_string().into_bytes();
     let answer = connection.round(own, |words| {
@@ -91,34 +80,24 @@ fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Option<Stri
         return Err(fault);
     }
     let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-    let reach = |value: &Value| match value.get("reach").and_then(Value::as_str) {
-        Some("shared") => Some(TargetReach::Shared),
-        Some("local") => Some(TargetReach::Local),
-        Some(_) | None => None,
-    };
-    let crowded = answer.get("crowded").and_then(Value::as_str);
-    let crowded = crowded.map(str::to_owned);
+    let sets = sets_of(&answer);
+    let own = connection.rank as usize;
     let agreed = |value: &Value| Agreed {
-        reach: reach(value),
+        reach: reach_of(value),
         drawn: number(&answer, "drawn").unwrap_or(0),
         library: text(&answer, "library"),
-        at_target: own_place(&answer, connection.rank),
-        target_set: own_set(&answer, connection.rank)
-            .filter(|_| reach(value) == Some(TargetReach::Local)),
+        at_target: at_targets(&sets).get(own).copied().unwrap_or((0, 1)),
+        target_set: sets
+            .get(own)
+            .copied()
+            .filter(|_| reach_of(value) == Some(TargetReach::Local)),
         apart: number(&answer, "apart").and_then(|by| u32::try_from(by).ok()),
         unseen_by: unseen_by(value),
     };
     let Some(places) = answer.get("marks").and_then(Value::as_array) else {
-        return Ok((agreed(&answer), crowded));
+        return Ok((agreed(&answer), sets));
     };
-    let sees = |place: &Value| place.as_str().is_some_and(|path| Path::new(path).exists());
-    let seen: Vec<bool> = places.iter().map(sees).collect();
-    let places = places.iter().filter_map(Value::as_str).map(Path::new);
-    let kinds = places.map(|mark| kind_of(mark.parent().unwrap_or(mark)).unwrap_or_default());
-    let kinds: Vec<String> = kinds.collect();
-    let own = json!({ "seen": seen, "kinds": kinds })
-        .to_string()
-        .into_bytes();
+    let own = seen(places).to_string().into_bytes();
     let decided = connection.round(own, |words| {
         one_target(connection, &words, &marks, hello.asked)
             .to_string()
@@ -128,13 +107,7 @@ fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Option<Stri
         return Err(fault);
     }
     let decided = serde_json::from_slice(&decided).unwrap_or_default();
-    Ok((agreed(&decided), crowded))
-}
-
-fn unseen_by(value: &Value) -> Vec<u32> {
-    let ranks = value.get("unseen").and_then(Value::as_array);
-    let ranks = ranks.into_iter().flatten().filter_map(Value::as_u64);
-    ranks.filter_map(|rank| u32::try_from(rank).ok()).collect()
+    Ok((agreed(&decided), sets))
 }
 
 fn text(value: &Value, key: &str) -> String {
@@ -178,34 +151,6 @@ impl Hello<'_> {
             word["failed"] = fault_word(fault);
         }
         word
-    }
-
-    /// Whether blocks are written, or dealt out to all who use the target.
-    fn must_know_devices(&self) -> bool {
-        let mut phases = GroupWork::phases_of(self.works);
-        phases.any(|phase| {
-            let workload = &phase.workload;
-            workload.writes_blocks() || workload.deals_out_blocks()
-        })
-    }
-
-    /// Directories in or beside the targets, and whether some target is a device.
-    fn places(&self) -> (BTreeSet<PathBuf>, bool) {
-        let phases = GroupWork::phases_of(self.works);
-        let on_files = phases.filter(|phase| phase.workload.engine.target() == EngineTarget::Files);
-        let (mut places, mut has_device) = (BTreeSet::new(), false);
-        let targets = on_files.flat_map(|phase| &phase.workload.targets);
-        for target in targets.filter(|target| !run::is_server(target)) {
-            let facts = std::fs::metadata(target);
-            if facts.is_ok_and(|facts| facts.file_type().is_block_device()) {
-                has_device = true;
-                continue;
-            }
-            let whole = std::path::absolute(target).unwrap_or_else(|_| target.clone());
-            let directory = whole.ancestors().find(|path| path.is_dir());
-            places.extend(directory.map(Path::to_path_buf));
-        }
-        (places, has_device)
     }
 }
 
@@ -260,137 +205,9 @@ fn compared(
     }
     let boot = text(&places[0], "boot");
     let one_machine = places.iter().all(|place| text(place, "boot") == boot);
-    let mut answer = reached(own, marks, one_machine);
-    answer["at_target"] = json!(at_targets(&places));
+    let mut answer = reached(own.works, own.asked, marks, one_machine);
     answer["target_sets"] = json!(target_sets(&places));
-    answer["crowded"] = json!(own_targets::crowded(&places, |rank| connection.called(rank)));
     answer
-}
-
-fn reach_word(reach: TargetReach) -> Value {
-    match reach {
-        TargetReach::Shared => json!({ "reach": "shared" }),
-        TargetReach::Local | TargetReach::Unknown => json!({ "reach": "local" }),
-    }
-}
-
-/// How far the target reaches, or the marks to look for: also where somebody says that all see it.
-fn reached(own: &Hello<'_>, marks: &mut Marks, one_machine: bool) -> Value {
-    let (places, has_device) = own.places();
-    let is_looked_for = !has_device && !places.is_empty();
-    if let Some(asked) = own.asked
-        && !(asked == TargetReach::Shared && is_looked_for)
-    {
-        return reach_word(asked);
-    }
-    if places.is_empty() && !has_device {
-        return json!({});
-    }
-    // A device of one machine has one name there; of several machines nobody knows which is which.
-    if has_device {
-        return match one_machine {
-            true => reach_word(TargetReach::Shared),
-            false if own.must_know_devices() => fault_word(&PeerFault {
-                text: "nobody can see whether a device is one that all hosts have or each host's own, and what is written or dealt out there depends on it: say --target-is shared or local".into(),
-                exit_code: 2,
-            }),
-            false => json!({}),
-        };
-    }
-    let name = format!(".fathom-group-{:032x}", sys::random_bits());
-    for place in places {
-        let mark = place.join(&name);
-        match make_new(&mark) {
-            Ok(id) => marks.0.push((mark, id)),
-            Err(_) if one_machine || own.asked.is_some() => {
-                return reach_word(TargetReach::Shared);
-            }
-            Err(error) => {
-                return fault_word(&PeerFault {
-                    text: format!(
-                        "cannot put a mark in {} for the other hosts to look for ({error}); say --target-is shared or local",
-                        place.display()
-                    ),
-                    exit_code: 2,
-                });
-            }
-        }
-    }
-    let paths = marks.0.iter().map(|(mark, _)| mark.display().to_string());
-    json!({ "marks": paths.collect::<Vec<_>>() })
-}
-
-/// What the root makes of who sees its marks.
-fn one_target(
-    connection: &RankLink,
-    words: &[Option<Word>],
-    marks: &Marks,
-    asked: Option<TargetReach>,
-) -> Value {
-    if words.iter().any(Option::is_none) {
-        return fault_word(&connection.loss());
-    }
-    let words = words.iter().flatten();
-    let words: Vec<Value> = words
-        .map(|word| serde_json::from_slice(word).unwrap_or_default())
-        .collect();
-    let list = |word: &Value, key: &str| {
-        let list = word.get(key).and_then(Value::as_array).cloned();
-        list.unwrap_or_default()
-    };
-    let said = words.iter().skip(1).map(|word| {
-        let seen = list(word, "seen");
-        seen.iter()
-            .map(|seen| seen.as_bool() == Some(true))
-            .collect()
-    });
-    let said: Vec<Vec<bool>> = said.collect();
-    let sees = |by: &[bool], place: usize| by.get(place) == Some(&true);
-    if asked.is_some() {
-        let is_blind = |by: &Vec<bool>| (0..marks.0.len()).any(|place| !sees(by, place));
-        let blind = said.iter().zip(1_u32..).filter(|(by, _)| is_blind(by));
-        let blind: Vec<u32> = blind.map(|(_, rank)| rank).collect();
-        return json!({ "reach": "shared", "unseen": blind });
-    }
-    let mut reaches = BTreeSet::new();
-    for (place, (mark, _)) in marks.0.iter().enumerate() {
-        let blind = said.iter().zip(1_u32..).filter(|(by, _)| !sees(by, place));
-        let blind: Vec<String> = blind.map(|(_, rank)| connection.called(rank)).collect();
-        let directory = mark.parent().unwrap_or(mark);
-        if blind.len() != said.len() && !blind.is_empty() {
-            let text = format!(
-                "{} is not the same directory on {} (not mounted?)",
-                directory.display(),
-                blind.join(", ")
-            );
-            return fault_word(&PeerFault { text, exit_code: 2 });
-        }
-        if !blind.is_empty() {
-            let kinds = words.iter().map(|word| {
-                let kind = list(word, "kinds").get(place).cloned();
-                kind.as_ref()
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            });
-            if let Some(text) = unlike(
-                |rank| connection.called(rank),
-                directory,
-                &kinds.collect::<Vec<_>>(),
-            ) {
-                return fault_word(&PeerFault { text, exit_code: 2 });
-            }
-        }
-        reaches.insert(blind.is_empty());
-    }
-    match (reaches.contains(&true), reaches.contains(&false)) {
-        (true, false) => json!({ "reach": "shared" }),
-        (false, _) => json!({ "reach": "local" }),
-        (true, true) => fault_word(&PeerFault {
-            text: "some targets are the same on all hosts and others are each host's own: give them to two commands".into(),
-            exit_code: 2,
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
     json!({
         "target": identity(works),
         "paths": paths(works),
-        "makes": super::own_targets::makes(works),
         "boot": machine.boot_id(),
         "allowed_cpus": allowed,
         "cpus": there,
@@ -65,8 +64,7 @@ pub(super) fn target_sets(places: &[Value]) -> Vec<u32> {
 }
 
 /// Of each rank its number among those that have its target, and how many these are.
-pub(super) fn at_targets(places: &[Value]) -> Vec<(u32, u32)> {
-    let sets = target_sets(places);
+pub(super) fn at_targets(sets: &[u32]) -> Vec<(u32, u32)> {
     let mut users: BTreeMap<u32, u32> = BTreeMap::new();
     let numbers: Vec<u32> = sets
         .iter()
@@ -79,17 +77,10 @@ pub(super) fn at_targets(places: &[Value]) -> Vec<(u32, u32)> {
     numbers.into_iter().zip(all).collect()
 }
 
-/// The same of one rank, in what the root has said to all.
-pub(super) fn own_place(answer: &Value, rank: u32) -> (u32, u32) {
-    let all = answer.get("at_target").cloned().unwrap_or_default();
-    let all: Vec<(u32, u32)> = serde_json::from_value(all).unwrap_or_default();
-    all.get(rank as usize).copied().unwrap_or((0, 1))
-}
-
-/// The number of the target of one rank, in what the root has said to all.
-pub(super) fn own_set(answer: &Value, rank: u32) -> Option<u32> {
-    let own = answer.get("target_sets")?.get(rank as usize)?;
-    u32::try_from(own.as_u64()?).ok()
+/// The number of the target of each rank, in what the root has said to all.
+pub(super) fn sets_of(answer: &Value) -> Vec<u32> {
+    let sets = answer.get("target_sets").cloned().unwrap_or_default();
+    serde_json::from_value(sets).unwrap_or_default()
 }
 
 /// What people are told beforehand of the places of all ranks.
@@ -173,15 +164,11 @@ mod tests {
     fn ranks_of_one_machine_that_have_one_target_share_it() {
         let of = |boot: &str, target: &str| json!({ "boot": boot, "target": target });
         let places = [of("a", "f"), of("b", "f"), of("a", "f"), of("a", "g")];
-        let found = at_targets(&places);
-        assert_eq!(found, [(0, 2), (0, 1), (1, 2), (0, 1)]);
         let sets = target_sets(&places);
         assert_eq!(sets, [0, 1, 0, 2]);
-        let answer = json!({ "at_target": found, "target_sets": sets });
-        assert_eq!(own_place(&answer, 2), (1, 2));
-        assert_eq!(own_place(&json!({}), 2), (0, 1));
-        assert_eq!(own_set(&answer, 3), Some(2));
-        assert_eq!(own_set(&answer, 4), None);
+        assert_eq!(at_targets(&sets), [(0, 2), (0, 1), (1, 2), (0, 1)]);
+        assert_eq!(sets_of(&json!({ "target_sets": sets })), sets);
+        assert_eq!(sets_of(&json!({})), [0_u32; 0]);
     }
 
     #[test]

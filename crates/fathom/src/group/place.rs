@@ -79,7 +79,7 @@ impl RankPlace {
             check_shared(workload)?;
         }
         if self.rank.has_others() && self.target_is.is_none() {
-            check_walk(workload, reach)?;
+            check_names(workload, reach)?;
         }
         let plan = plan(phase);
         // Ranks of one machine may read one file together; what is written or verified is one rank's.
@@ -150,13 +150,22 @@ fn check_shared(workload: &Workload) -> Result<()> {
     .into())
 }
 
-/// One tree is dealt out, and of trees of their own each rank walks all.
-fn check_walk(workload: &Workload, reach: TargetReach) -> Result<()> {
-    let walks = workload.files.meta.contains(&MetaOp::Walk);
-    if !walks || reach == TargetReach::Shared {
+/// One directory is dealt out, and of directories of their own each rank has all names.
+fn check_names(workload: &Workload, reach: TargetReach) -> Result<()> {
+    let meta = &workload.files.meta;
+    if meta.is_empty() || reach == TargetReach::Shared {
         return Ok(());
     }
-    Err(Usage("ranks that are not connected cannot ask each other whether --meta walk goes over one tree that all of them see or each over its own: give --target-is shared or --target-is local".into()).into())
+    let what = match meta.contains(&MetaOp::Walk) {
+        true => "whether --meta walk goes over one tree that all of them see or each over its own",
+        false => {
+            "whether the names of --meta are dealt out in one directory that all of them see or each has all in its own"
+        }
+    };
+    Err(Usage(format!(
+        "ranks that are not connected cannot ask each other {what}: give --target-is shared or --target-is local; local says that each rank has a directory of its own, and two ranks of one machine need two of them"
+    ))
+    .into())
 }
 
 /// The same text for all ranks that were asked for the same.

@@ -174,8 +174,10 @@ impl RankGroup<'_> {
 
     /// What can be refused without asking the others.
     fn begin(&mut self, targets: &[PathBuf]) -> Result<()> {
+        // How many ranks share the names of a target is known later, and asked for then.
+        let rank = self.rank()?.at_target(0, 1);
         for work in &self.asked.works {
-            let _its_part_can_be_told = work.share(self.rank()?)?;
+            let _its_part_can_be_told = work.share(rank)?;
         }
         self.thresholds = std::mem::replace(&mut self.asked.thresholds, Ok(Vec::new()))?;
         if self.connection.is_root() {

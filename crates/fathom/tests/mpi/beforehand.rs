@@ -78,16 +78,34 @@ fn a_target_of_a_host_s_own_has_all_names_of_metadata_operations() {
     for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         fs::create_dir(dir.path().join("own")).unwrap();
-        let words = "run own --meta create,unlink --total-files 10 --threads 2 --duration 0s --no-live --max-skew 60s --records r.jsonl";
-        let output = launcher
-            .wrapped("2", dir.path(), script, words)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
-        let record = record(dir.path(), name);
-        for host in record.by_host() {
-            let creates = host.operations.kind("create").map(|kind| kind.count);
-            assert_eq!(creates, Some(10), "{name}");
+        let words = "run own --meta create,unlink --threads 2 --duration 0s --no-live --max-skew 60s --records r.jsonl --total-files";
+        // Each rank has all names, so that fewer of them than ranks are enough.
+        for count in [10, 1] {
+            let words = format!("{words} {count}");
+            let output = launcher
+                .wrapped("2", dir.path(), script, &words)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+            let record = record(dir.path(), name);
+            for host in record.by_host() {
+                let creates = host.operations.kind("create").map(|kind| kind.count);
+                assert_eq!(creates, Some(count), "{name}");
+            }
+            fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+        }
+        // Of one directory each rank needs one, whatever is said of it.
+        for reach in ["", " --target-is shared", " --target-is local"] {
+            let words = format!("{words} 1{reach}");
+            let (code, told) = launcher.ended_of("2", dir.path(), &words);
+            assert_eq!(code, Some(2), "{name}{reach}: {told}");
+            assert_eq!(
+                told.matches("error: 2 ranks share 1 files").count(),
+                1,
+                "{name}{reach}: {told}"
+            );
+            assert_eq!(names(dir.path()), ["own"], "{name}{reach}");
+            assert_eq!(names(&dir.path().join("own")), [""; 0], "{name}{reach}");
         }
     }
 }
