@@ -3,7 +3,7 @@
 //!
 //! A profile that is killed cannot remove its file. The next one in the same directory does, if
 //! everything agrees that it may: the name, the mark, a content that nobody touched since, no
-//! process of that number, and a lock that nobody holds. The lock is what counts between
+//! process of that number that runs, and a lock that nobody holds. The lock is what counts between
 //! containers, which do not see each other's processes.
 
 use super::ProfileError;
@@ -164,9 +164,7 @@ pub(super) fn abandoned(path: &Path, owner: FileOwner, process: u32) -> Result<F
         Ok(()) | Err(Stale::Unsealed) => {}
         Err(why) => return Err(why.to_string()),
     }
-    let is_alive = owner.is_here
-        && owner.process != process
-        && Path::new(&format!("/proc/{}", owner.process)).exists();
+    let is_alive = owner.is_here && owner.process != process && is_running(owner.process);
     let locked = file.try_lock();
     if is_alive || matches!(locked, Err(TryLockError::WouldBlock)) {
         return Err(format!(
@@ -181,6 +179,22 @@ pub(super) fn abandoned(path: &Path, owner: FileOwner, process: u32) -> Result<F
     Ok(file)
 }
 
+/// Whether there is such a process and it has not ended: one that was killed has a number until its
+/// parent asks for it, and its threads may go on for a moment after the first.
+fn is_running(process: u32) -> bool {
+    let place = PathBuf::from(format!("/proc/{process}"));
+    let threads = match fs::read_dir(place.join("task")) {
+        Ok(threads) => threads,
+        Err(_) => return place.exists(),
+    };
+    let mut states = threads.map(|thread| {
+        let stat = fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
+        let (_, after) = stat.rsplit_once(')')?;
+        after.trim_start().chars().next()
+    });
+    !states.all(|state| matches!(state, Some('Z' | 'X')))
+}
+
 fn shown_parent(path: &Path) -> String {
     path.parent().unwrap_or(path).display().to_string()
 }
@@ -188,6 +202,7 @@ fn shown_parent(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     /// No process has this number: the kernel's largest is 2^22.
     const NOBODY: u32 = 4_194_305;
@@ -251,6 +266,24 @@ mod tests {
         );
         assert_eq!(names(place.path()), ["other"]);
         assert_eq!(remove_stale(place.path(), std::process::id()), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_killed_profile_left_whose_parent_has_not_asked_for_it_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        abandoned(place.path(), child.id());
+        let said = remove_stale(place.path(), std::process::id());
+        assert!(said[0].contains("seems to run"), "{said:?}");
+        child.kill().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let said = remove_stale(place.path(), std::process::id());
+        assert!(said[0].starts_with("removed "), "{said:?}");
+        assert_eq!(names(place.path()), [""; 0]);
+        child.wait().unwrap();
     }
 
     #[test]
