@@ -32,7 +32,7 @@ pub struct LimitFound {
 ///
 /// # Errors
 /// The first step did not start. What ends it later, such as a signal or a record that cannot be kept,
-/// leaves a search that ended early.
+/// leaves a search that ended early; a step that it cut short is a record and no point of the search.
 pub fn find_limit(
     mut limit: LimitSearch,
     conduct: &mut dyn Conduct,
@@ -61,14 +61,15 @@ pub fn find_limit(
                 break;
             }
         };
-        let point = point(per_second, &record, &limit.threshold);
-        // Fewer ranks are another load.
-        let is_whole = record.outcome.status != Status::Incomplete;
-        let is_searchable = is_whole && applies(&limit.threshold, &record);
-        let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
-        points.push(point);
-        let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
-        next = wanted.filter(|_| goes_on);
+        next = None;
+        if is_whole(&record) {
+            let point = point(per_second, &record, &limit.threshold);
+            let is_searchable = applies(&limit.threshold, &record);
+            let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
+            points.push(point);
+            let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
+            next = wanted.filter(|_| goes_on);
+        }
         if next.is_none() {
             conduct.release(turn, &mut record);
         }
@@ -167,6 +168,12 @@ fn never(silent: f64) -> String {
         "nothing succeeded at {}, and no rate held: the target is gone, or refuses what it is asked",
         Rate(silent)
     )
+}
+
+/// Whether a step was measured to its end, by everyone: a part of its time, or fewer ranks, are another
+/// load, at which the threshold neither holds nor breaks.
+fn is_whole(record: &Record) -> bool {
+    matches!(record.outcome.status, Status::Ok | Status::Failed)
 }
 
 /// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one that
@@ -305,21 +312,34 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_lost_ranks_ends_the_search_and_says_nothing_of_its_rate() {
-        let mut mock = Mock::new(|_, work, steps| {
-            let mut record = step(work, 1e9);
-            if steps > 2 {
-                record.outcome = failed(Status::Incomplete, 5).outcome;
-            }
-            Ok(record)
-        });
-        let (found, kept) = find(&mut mock).unwrap();
-        let account = found.account;
-        assert_eq!(
-            (kept, account.holds_at, account.breaks_at),
-            (2, Some(100.0), None)
-        );
-        assert!(mock.log.last().unwrap().starts_with("release"));
+    fn a_step_that_was_cut_short_ends_the_search_and_says_nothing_of_its_rate() {
+        let ends = [(Status::Incomplete, 5), (Status::Interrupted, 130)];
+        // The rate is kept as far as it was measured, and is not; the first step, and a later one.
+        let cases = ends.map(|end| [(end, 1e9, 2), (end, 1.0, 2), (end, 1e9, 1), (end, 1.0, 1)]);
+        for ((status, code), capacity, whole) in cases.into_iter().flatten() {
+            let mut mock = Mock::new(|_, work, steps| {
+                let mut record = step(work, if steps > whole { capacity } else { 1e9 });
+                if steps > whole {
+                    record.outcome = failed(status, code).outcome;
+                }
+                Ok(record)
+            });
+            let (found, kept) = find(&mut mock).unwrap();
+            let steps_before = usize::try_from(whole - 1).unwrap();
+            let last = found.records.last().unwrap();
+            assert_eq!((kept, last.outcome.status), (steps_before + 1, status));
+            let of_last = last.load.as_ref().unwrap().search.as_ref();
+            assert_eq!(of_last, Some(&found.account), "{status:?}");
+            let account = found.account;
+            let holds = (whole == 2).then_some(100.0);
+            assert_eq!(
+                (account.points.len(), account.holds_at, account.breaks_at),
+                (steps_before, holds, None),
+                "{status:?} {capacity}"
+            );
+            assert_eq!(account.no_answer, None);
+            assert!(mock.log.last().unwrap().starts_with("release"));
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use anyhow::Result;
 use conduct::Conductor;
 use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
 use object::{AskedLoad, LoadPlan, Spacing};
-use record::{Record, SearchAccount};
+use record::{Record, SearchAccount, Status};
+use units::Rate;
 
 const PRECISION: f64 = 0.05;
 
@@ -86,6 +87,19 @@ pub(crate) fn exit_code(found: &SearchAccount) -> i32 {
     }
 }
 
+/// What is said of a step that is no point of the curve.
+fn cut_short(step: &Record) -> Option<String> {
+    let how = match step.outcome.status {
+        Status::Interrupted => "was interrupted",
+        Status::Incomplete => "is incomplete",
+        Status::Ok | Status::Failed => return None,
+    };
+    let rate = Rate(step.pace.as_ref()?.asked_per_second?);
+    Some(format!(
+        "the step at {rate} {how}, and says nothing of the threshold\n"
+    ))
+}
+
 impl Load<'_> {
     /// Runs steps until the knee is known.
     pub(super) fn find_knee(&self, first: LoadPlan, search: Search) -> Result<i32> {
@@ -108,8 +122,9 @@ impl Load<'_> {
             account,
             ended_by,
         } = found;
-        self.output
-            .finish(&records, &report::knee_text(&account, layout(self.matches)))?;
+        let knee = report::knee_text(&account, layout(self.matches));
+        let cut_short = records.last().and_then(cut_short).unwrap_or_default();
+        self.output.finish(&records, &(knee + &cut_short))?;
         if let Some(error) = ended_by {
             return self.ended_by(error);
         }

@@ -2,7 +2,8 @@
 
 use super::client::Server;
 use super::own_server::{command, ok, target};
-use super::{code, records, text};
+use super::server::{Act, Server as FakeServer};
+use super::{code, fathom, records, text};
 use record::Status;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -76,6 +77,45 @@ fn an_interrupted_load_leaves_no_open_upload() {
         );
         assert_eq!(uploads(&server), [""; 0]);
     }
+}
+
+#[test]
+fn an_interrupted_step_of_a_search_is_no_evidence_of_the_knee() {
+    let server = FakeServer::start(|_| Act::Answer);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.jsonl");
+    let target = server.s3("bench");
+    let search = "--arrival constant --rate 100 --step-duration 1s --find-knee errors<50%";
+    let mut arguments = vec!["load", "get", "--target", &target, "--seeds", "4"];
+    arguments.extend(search.split(' '));
+    arguments.extend(["--records", file.to_str().unwrap()]);
+    let running = fathom(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !std::fs::read_to_string(&file).is_ok_and(|text| text.contains('\n')) {
+        std::thread::yield_now();
+    }
+    let before = server.requests();
+    while server.requests() < before + 30 {
+        std::thread::yield_now();
+    }
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-INT", &running.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let output = running.wait_with_output().unwrap();
+    let said = text(&output);
+    assert_eq!(code(&output), 130, "{said}");
+    let steps = records(&file);
+    let last = steps.last().unwrap();
+    assert_eq!(last.outcome.status, Status::Interrupted, "{said}");
+    let search = last.load.as_ref().unwrap().search.as_ref().unwrap();
+    let of_whole = steps[steps.len() - 2].load.as_ref().unwrap();
+    assert_eq!(Some(search), of_whole.search.as_ref(), "{said}");
+    assert_eq!(search.points.len(), steps.len() - 1);
+    let part = "was interrupted, and says nothing of the threshold";
+    assert!(said.contains(part) && !said.contains("breaks"), "{said}");
 }
 
 #[test]
