@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use sys::Clock;
 use timetable::fill_ns;
 use units::{Bytes, Nanos};
-use workload::{EngineName, SpecError, Workload};
+use workload::{EngineName, MetaOp, SpecError, Workload};
 
 /// Fewest passes with an interval of 95 % by the exact signed-rank law.
 const FEWEST_PASSES: u32 = 6;
@@ -288,7 +288,8 @@ fn end_after(workload: &mut Workload, times: timetable::SlotTimes) {
     let stop = &mut workload.stop;
     if !stop.has_end() {
         stop.duration = Some(Nanos(times.measured_ns));
-        if stop.warmup.0 == 0 {
+        // A walk is done once, and measured from its beginning.
+        if stop.warmup.0 == 0 && !workload.files.meta.contains(&MetaOp::Walk) {
             stop.warmup = Nanos(times.warm_up_ns);
         }
     }
@@ -329,6 +330,13 @@ mod tests {
         own.stop.total_bytes = Some(Bytes(4096));
         end_after(&mut own, TIMES);
         assert_eq!((own.stop.duration, own.stop.warmup), (None, Nanos(0)));
+        let mut walk = Workload::default();
+        walk.files.meta = vec![MetaOp::Walk];
+        end_after(&mut walk, TIMES);
+        assert_eq!(
+            (walk.stop.duration, walk.stop.warmup),
+            (Some(Nanos(90)), Nanos(0))
+        );
     }
 
     #[test]

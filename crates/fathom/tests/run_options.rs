@@ -226,6 +226,12 @@ static CASES: &[(&str, Trace)] = &[
         let (record, found) = count("--where name=*01*,size=4");
         assert_eq!(found, (7, 2));
         assert_eq!(place.files("tree").len(), 4, "nothing is made or removed");
+        let cut = place.measure("tree --meta walk --think-time 200ms --duration 300ms");
+        let told = [&record, &cut].map(|record| {
+            let mut notices = record.notices.iter();
+            notices.any(|of| of.contains("before all of the tree was seen"))
+        });
+        assert_eq!(told, [false, true]);
         Some(record)
     }),
     ("preallocate", |place| {

@@ -11,7 +11,7 @@ use crate::steps::{KindTime, together};
 use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
-use crate::walk::walk_account;
+use crate::walk::{left_unseen, walk_account};
 use host::Measured;
 pub(crate) use pace::pace;
 use record::{
@@ -60,12 +60,13 @@ impl Ended<'_> {
             .collect();
         let of_others = self.left_to_others(operations, verification.as_ref(), &record);
         let notices = self.resolved.notices.iter().chain(&self.prepared.notices);
+        let unseen = self.shared.walk.as_deref().and_then(left_unseen);
         let unsent = self.tallies().map(|tally| tally.unsent).sum();
         Record {
             asked: shown(&self.phase.workload),
             effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
-            notices: notices.cloned().chain(of_others).collect(),
+            notices: notices.cloned().chain(of_others).chain(unseen).collect(),
             targets: targets(self.resolved, self.prepared),
             elapsed_ns,
             pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),

@@ -35,6 +35,12 @@ pub(crate) fn walk(workload: &Workload) -> Result<Option<Arc<Walk>>, RunError> {
     Ok(Some(Arc::new(Walk::new(root.clone(), wanted, seat))))
 }
 
+/// What is said of one that something ended, such as its time; of ranks each has its own part.
+pub(crate) fn left_unseen(walk: &Walk) -> Option<String> {
+    let text = "the walk ended before all of the tree was seen: its entries are those of a part";
+    (!walk.is_over()).then(|| text.to_owned())
+}
+
 /// What it has looked at so far.
 pub(crate) fn walk_account(walk: &Walk) -> WalkAccount {
     let walked = walk.walked();

@@ -78,3 +78,38 @@ fn ranks_of_one_host_deal_out_a_tree_that_no_other_host_sees() {
         assert_eq!(walk.entries, found(dir.path(), &[]), "{name}");
     }
 }
+
+/// One rank has more to read than its time allows, and the others have not.
+#[test]
+fn a_walk_that_its_time_ended_on_one_rank_says_that_it_did_not_see_all() {
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        for number in 0..32 {
+            fs::create_dir_all(dir.path().join(format!("tree/{number}"))).unwrap();
+        }
+        for number in 0..80 {
+            fs::create_dir_all(dir.path().join(format!("tree/0/{number}"))).unwrap();
+        }
+        let walk = WALK.replace("--where name=*01*,size=4 --threads 2", "--think-time 100ms");
+        let part = "the walk ended before all of the tree was seen";
+        let (code, said) = launcher.ended_of("2", dir.path(), &format!("{walk} --duration 4s"));
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let whole = record(dir.path(), name);
+        let told: Vec<&String> = whole
+            .notices
+            .iter()
+            .filter(|of| of.contains(part))
+            .collect();
+        assert!(told.len() == 1 && said.contains(part), "{name}: {said}");
+        let ended = whole.workers.iter().map(|worker| worker.ended_ns);
+        assert!(
+            ended.clone().min() < Some(3_900_000_000),
+            "{name}: {ended:?}"
+        );
+        fs::remove_dir_all(dir.path().join("tree/0")).unwrap();
+        fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+        let (code, said) = launcher.ended_of("2", dir.path(), &walk);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        assert!(!said.contains(part), "{name}: {said}");
+    }
+}

@@ -128,6 +128,9 @@ fn check(known: &Io500Phase, phase: &Phase) -> Result<(), String> {
         (Io500Role::Uses(written), true) => Err(format!(
             "its size follows from what {written} reached; leave out file-size and total-files"
         )),
+        (Io500Role::Walks, _) if workload.stop.warmup.0 > 0 => {
+            Err("a walk goes over its tree once; leave out warmup".into())
+        }
         (Io500Role::Writes | Io500Role::Uses(_) | Io500Role::Walks, _) => Ok(()),
     }
 }
@@ -218,6 +221,11 @@ mod tests {
                 "total-files = 4000\n",
                 "",
                 "mdtest-easy-write: it needs file-size",
+            ),
+            (
+                "meta = \"walk\"",
+                "meta = \"walk\"\nwarmup = \"50ms\"",
+                "find: a walk goes over its tree once",
             ),
             (
                 "name = \"ior-easy-write\"",

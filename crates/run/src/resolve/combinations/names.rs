@@ -106,6 +106,11 @@ fn walk(asked: &Workload) -> Result<(), RunError> {
             op.word()
         ));
     }
+    if walks == 1 && asked.stop.warmup.0 > 0 {
+        return conflict(
+            "--meta walk goes over its tree once, and what --warmup sees of it would count without its time; drop --warmup, and to walk what caches hold, walk twice",
+        );
+    }
     if meta.first() == Some(&MetaOp::Walk) && asked.stop.stonewall.at.is_some() {
         return conflict(
             "--stonewall ends the first kind of --meta, and a walk ends when every directory was read; drop it",
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_would_do_nothing_or_contradicts_itself_is_refused_by_name() {
-        let cases: [(&[(&str, &str)], &str); 11] = [
+        let cases: [(&[(&str, &str)], &str); 13] = [
             (&[("dirs", "own")], "add --meta, or"),
             (
                 &[
@@ -142,6 +147,11 @@ mod tests {
             (&[("meta", "stat"), ("where", "name=a")], "add --meta walk"),
             (&[("meta", "walk,stat,walk")], "at most one walk"),
             (&[("meta", "walk"), ("stonewall", "1s")], "drop it"),
+            (&[("meta", "walk"), ("warmup", "50ms")], "drop --warmup"),
+            (
+                &[("meta", "stat,walk"), ("warmup", "50ms")],
+                "drop --warmup",
+            ),
             (&[("meta", "stat"), ("payload", "1k")], "add one"),
             (
                 &[("meta", "create"), ("payload", "0")],
@@ -172,7 +182,8 @@ mod tests {
         assert!(names(&given_up).is_err(), "another directory");
         given_up.files.allow_destroy.push("/d".into());
         assert!(names(&given_up).is_ok());
-        let good: [&[(&str, &str)]; 3] = [
+        let good: [&[(&str, &str)]; 4] = [
+            &[("meta", "stat"), ("warmup", "50ms")],
             &[
                 ("meta", "create,read,unlink"),
                 ("payload", "3901"),
