@@ -193,12 +193,18 @@ mod tests {
     fn a_host_at_which_nobody_looked_in_time_did_not_stand_still() {
         let record = group_of(3, |rank, part| {
             part.interval_ns = SECOND;
-            let mut all = record::Interval {
-                end_ns: 10 * SECOND,
-                ..record::Interval::default()
-            };
-            all.operations.insert("read", blocks(100_000, 1));
-            part.series = vec![all];
+            // Nobody looked for nine of ten seconds.
+            let intervals = [(0, 9), (9, 10)].map(|(start, end)| {
+                let mut interval = record::Interval {
+                    start_ns: start * SECOND,
+                    end_ns: end * SECOND,
+                    ..record::Interval::default()
+                };
+                let count = 10_000 * (end - start);
+                interval.operations.insert("read", blocks(count, 1));
+                interval
+            });
+            part.series = intervals.into();
             part.elapsed_ns *= if rank == 1 { 2 } else { 1 };
         });
         assert!(only(&check(&record)).ends_with("is known to have been busy"));
