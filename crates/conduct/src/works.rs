@@ -147,7 +147,7 @@ pub fn unstarted_load(
 ) -> Record {
     let status = match &error {
         LoadError::Asked(_) | LoadError::Target(_) | LoadError::Threads(_) => Status::Failed,
-        LoadError::Interrupted => Status::Interrupted,
+        LoadError::Interrupted { .. } => Status::Interrupted,
         LoadError::Group(_) | LoadError::Missed { .. } => Status::Incomplete,
     };
     Record {

@@ -212,7 +212,7 @@ pub(crate) fn unstarted(source: Box<dyn Error + Send + Sync>) -> anyhow::Error {
                 LoadError::Asked(text) => Usage(text).into(),
                 error @ (LoadError::Target(_)
                 | LoadError::Threads(_)
-                | LoadError::Interrupted
+                | LoadError::Interrupted { .. }
                 | LoadError::Group(_)
                 | LoadError::Missed { .. }) => error.into(),
             };

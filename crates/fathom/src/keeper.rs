@@ -82,24 +82,22 @@ impl Keeper {
     fn begin(
         matches: &ArgMatches,
         targets: &[PathBuf],
-        asked: BTreeMap<String, String>,
+        one: Option<BTreeMap<String, String>>,
     ) -> Result<Option<Self>> {
         let Some(mut file) = SnapshotFile::of(matches, targets) else {
             return Ok(None);
         };
         let every_ns = every_ns(matches)?;
         let (to, receive) = channel();
+        let rule = SnapshotRule::new(every_ns, to);
+        let rule = match one {
+            Some(asked) => rule.of_one(asked),
+            None => rule,
+        };
         let thread = std::thread::Builder::new()
             .name("fathom-keeper".into())
             .spawn(move || keep(&mut file, &receive))?;
-        Ok(Some(Self {
-            rule: SnapshotRule {
-                every_ns,
-                to,
-                asked,
-            },
-            thread,
-        }))
+        Ok(Some(Self { rule, thread }))
     }
 
     /// Waits until everything that was handed over is written: what comes later takes its place.
@@ -109,15 +107,16 @@ impl Keeper {
     }
 }
 
-/// Does `work`, which hands over what it has so far; of what was asked it may know only what it came to.
+/// Does `work`, which hands over what it has so far; where it is `one`, of which there is one record, with
+/// what was asked of it.
 pub(crate) fn kept<T>(
     matches: &ArgMatches,
     targets: &[PathBuf],
-    asked: BTreeMap<String, String>,
+    one: Option<BTreeMap<String, String>>,
     context: &Context,
     work: impl FnOnce(&Context) -> T,
 ) -> Result<T> {
-    let Some(keeper) = Keeper::begin(matches, targets, asked)? else {
+    let Some(keeper) = Keeper::begin(matches, targets, one)? else {
         return Ok(work(context));
     };
     let telling = Context {

@@ -13,6 +13,7 @@ use crate::keeper;
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
 use crate::target;
+use crate::tell::say;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::{Conductor, LoadTask, Row, Task};
@@ -130,7 +131,7 @@ impl Load<'_> {
         self.watched(&plan);
         let (rows, mut live) = (self.rows(plan), self.live.clone());
         let asked = options::shown_as_asked(self.matches);
-        let measured = keeper::kept(self.matches, &[], asked, &self.context, |context| {
+        let measured = keeper::kept(self.matches, &[], Some(asked), &self.context, |context| {
             let mut conductor = Conductor::new(&rows, context, &mut live);
             measure_once(&mut conductor, Turn::default())
         });
@@ -172,6 +173,7 @@ impl Load<'_> {
             self.output.save(&record)?;
         }
         if code > 2 {
+            say(&format!("error: {source}"));
             return Ok(code);
         }
         Err(unstarted(source))

@@ -15,7 +15,6 @@ use host::{Context, Observed};
 use lab::Kept;
 use record::{Measurable, Record, Threshold};
 use run::{RunError, execute_stage, files_of, unstarted};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use units::Nanos;
 use workload::fio::FioJobs;
@@ -190,7 +189,7 @@ fn run_alone(
             stage, &context,
         ))));
         let work = |context: &Context| execute_stage(stage, context, &mut live.clone());
-        let ended = match keeper::kept(matches, &targets, BTreeMap::new(), &context, work)? {
+        let ended = match keeper::kept(matches, &targets, None, &context, work)? {
             Ok(ended) => ended,
             Err(error) => {
                 drop(live);

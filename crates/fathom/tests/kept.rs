@@ -2,9 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+#[path = "ground/ranks.rs"]
+mod ground;
+#[path = "../../object/tests/store/server.rs"]
+mod server;
+
+use ground::{signal, wait_for};
 use record::{Record, Status, read_records};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn fathom(dir: &Path, arguments: &str) -> Command {
     let mut out = Command::new(env!("CARGO_BIN_EXE_fathom"));
@@ -162,8 +168,12 @@ fn a_short_run_is_one_line() {
     assert_eq!(lines(dir.path()), 1);
 }
 
-#[path = "../../object/tests/store/server.rs"]
-mod server;
+fn load(dir: &Path, words: &str) -> Child {
+    let mut load = fathom(dir, &format!("load {words} --no-live --records r.jsonl"));
+    load.env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
+        .env("AWS_SECRET_ACCESS_KEY", "a-secret");
+    load.spawn().unwrap()
+}
 
 #[test]
 fn what_a_load_measured_until_it_was_killed_is_its_record_too() {
@@ -190,10 +200,100 @@ fn what_a_load_measured_until_it_was_killed_is_its_record_too() {
     let record = &found[0];
     let outcome = &record.outcome;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Incomplete, 5));
-    let message = outcome.message.as_deref().unwrap();
-    assert!(message.contains("may be left on the server"), "{message}");
+    let notice = record.notices.first().unwrap();
+    assert!(notice.contains("names begin with fathom-"), "{notice}");
     let puts = record.operations.kind("put").unwrap();
     assert!(puts.count > 0 && record.elapsed_ns >= 200_000_000);
     assert_eq!(record.asked["users"], "2");
     assert_eq!(record.load.as_ref().unwrap().scenario, "put");
+}
+
+/// The one record, once it is what is waited for.
+fn once(dir: &Path, is_it: impl Fn(&Record) -> bool) -> Record {
+    wait_for("a line of records", || {
+        let read = read_records(&dir.join("r.jsonl")).ok()?;
+        let [record] = read.records.as_slice() else {
+            return None;
+        };
+        is_it(record).then(|| record.clone())
+    })
+}
+
+#[test]
+fn a_load_that_is_killed_or_interrupted_before_it_measured_tells_what_it_had_made() {
+    for how in ["KILL", "INT"] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = server::Server::start(|asked| match asked.method.as_str() {
+            "PUT" => server::Act::Late(20),
+            _ => server::Act::Answer,
+        });
+        let target = server.s3("bench");
+        let words = format!("get --target {target} --seeds 100000 --save-every 100ms");
+        let mut child = load(dir.path(), &words);
+        let made = |record: &Record| record.load.as_ref().map_or(0, |load| load.left_behind);
+        let kept = once(dir.path(), |record| made(record) > 0);
+        assert_eq!(kept.outcome.status, Status::Incomplete);
+        assert!(kept.notices[0].contains("names begin with fathom-"));
+        signal(child.id(), how);
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), (how == "INT").then_some(130), "{how}");
+        let status = once(dir.path(), |_| true).outcome.status;
+        let wanted = match how {
+            "INT" => Status::Interrupted,
+            _ => Status::Incomplete,
+        };
+        assert_eq!(
+            status, wanted,
+            "{how}: it took the place of the lines before"
+        );
+        assert_eq!(server.objects() > 0, how == "KILL", "{how}");
+    }
+}
+
+#[test]
+fn a_short_load_that_is_killed_while_it_removes_what_it_made_has_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::Server::start(|asked| match asked.method.as_str() {
+        "DELETE" => server::Act::Late(2000),
+        _ => server::Act::Answer,
+    });
+    let target = server.s3("bench");
+    let words = format!("put --target {target} --users 4 --rate 400 --duration 1s");
+    let mut child = load(dir.path(), &words);
+    let kept = once(dir.path(), |_| true);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = kept.operations.kind("put").unwrap().count;
+    assert!(done > 100 && !kept.series.is_empty(), "{done}");
+    assert_eq!(kept.outcome.status, Status::Ok);
+    assert_eq!(kept.load.as_ref().unwrap().left_behind, done);
+    let mut notices = kept.notices.iter();
+    assert!(notices.any(|notice| notice.contains("names begin with fathom-")));
+}
+
+/// Its requests would be waited for five minutes, one after another.
+#[test]
+fn who_asks_twice_for_the_end_does_not_wait_for_a_server_that_stands_still() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::Server::start(|asked| match asked.number {
+        0..300 => server::Act::Answer,
+        _ => server::Act::Late(400_000),
+    });
+    let target = server.s3("bench");
+    let words = format!(
+        "put --target {target} --users 4 --duration 10min --timeout 5min --save-every 100ms"
+    );
+    let mut child = load(dir.path(), &words);
+    once(dir.path(), |record| record.operations.count() > 200);
+    signal(child.id(), "INT");
+    // What follows within half a second is the same wish; a line is written every tenth of one.
+    let seen = lines(dir.path());
+    wait_for("more of it", || (lines(dir.path()) > seen + 8).then_some(()));
+    signal(child.id(), "INT");
+    let status = wait_for("its end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(130));
+    let record = once(dir.path(), |_| true);
+    assert_eq!(record.outcome.status, Status::Interrupted);
+    let left = record.load.as_ref().unwrap().left_behind;
+    assert!(left > 200, "{left}");
 }

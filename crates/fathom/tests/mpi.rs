@@ -402,11 +402,13 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
             } else if rank == 2 && launcher.name.contains("Open MPI") {
                 // Its launcher tells the others before it kills them.
                 let lost = &record.group.as_ref().unwrap().lost;
-                let [lost] = lost.as_slice() else {
+                // One that a busy machine lets wait is named as well.
+                let killed = lost.iter().find(|lost| lost.rank == 2);
+                let Some(killed) = killed else {
                     panic!("{name}: {lost:?} {:?}", record.outcome);
                 };
-                assert!(lost.rank == 2 && lost.host.is_some(), "{name}: {lost:?}");
-                assert!(lost.last_heard_ns.is_some(), "{name}: {lost:?}");
+                assert!(killed.host.is_some(), "{name}: {lost:?}");
+                assert!(killed.last_heard_ns.is_some(), "{name}: {lost:?}");
             }
             nobody_is_left(dir.path(), &name);
         }

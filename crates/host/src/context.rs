@@ -33,6 +33,31 @@ pub struct SnapshotRule {
     pub to: Sender<Record>,
     /// What was asked, where whoever measures knows only what it came to.
     pub asked: BTreeMap<String, String>,
+    /// The id of the record that comes of it, where it is one.
+    pub id: Option<String>,
+}
+
+impl SnapshotRule {
+    /// Of works of which each has a record.
+    #[must_use]
+    pub fn new(every_ns: u64, to: Sender<Record>) -> Self {
+        Self {
+            every_ns,
+            to,
+            asked: BTreeMap::new(),
+            id: None,
+        }
+    }
+
+    /// Of one work that has one record, also where it does not begin; this was asked of it.
+    #[must_use]
+    pub fn of_one(self, asked: BTreeMap<String, String>) -> Self {
+        Self {
+            asked,
+            id: Some(id()),
+            ..self
+        }
+    }
 }
 
 /// When and with whom a process begins.
@@ -168,9 +193,10 @@ impl Context {
     /// The record of a measurement that begins now and has counted nothing.
     #[must_use]
     pub fn record(&self, kind: &str, name: &str, target: Option<&Path>) -> Record {
+        let known = self.snapshots.as_ref().and_then(|rule| rule.id.clone());
         Record {
             schema: SCHEMA,
-            id: id(),
+            id: known.unwrap_or_else(id),
             kind: kind.into(),
             name: name.into(),
             hosts: vec![HostAccount {

@@ -2,19 +2,20 @@
 //! apart, never in the load's numbers.
 
 mod login;
+mod uploads;
 
 use crate::LoadError;
 use crate::client::Client;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
-use crate::failure::{Failure, element};
+use crate::failure::Failure;
 use crate::http2;
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::seen::ServerSaw;
-use crate::settings::{Ledgers, LoadSettings, Thread, encoded, read_key};
+use crate::settings::{Ledgers, LoadSettings, Thread};
 use crate::user::is_gone;
 use crate::verbs::{About, Call};
-use record::{Measurements, ServerAccount};
+use record::{Measurements, Record, ServerAccount};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -132,11 +133,14 @@ impl Bulk {
 
     /// Makes sure that one server has the bucket; whether it was made now.
     fn ensure_bucket(&self, peer: &Peer, name: &str) -> Result<Result<bool, Failure>, LoadError> {
+        let interrupted = || LoadError::Interrupted {
+            left: String::new(),
+        };
         let address = &peer.authority;
         let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
-            let status = match client.bucket("HEAD").await {
+            let status = match patiently(client.bucket("HEAD")).await.ok_or_else(interrupted)? {
                 Ok((status, _)) => status,
                 Err(failure) => return Ok(Err(failure)),
             };
@@ -146,7 +150,8 @@ impl Bulk {
                 301 | 307 => return Err(LoadError::Target(format!("bucket {name} is in another region: set AWS_REGION to it"))),
                 400 | 401 | 403 => {
                     // An answer to HEAD has no words.
-                    let code = client.bucket("GET").await.map(|(_, code)| code).unwrap_or_default();
+                    let answer = patiently(client.bucket("GET")).await.ok_or_else(interrupted)?;
+                    let code = answer.map(|(_, code)| code).unwrap_or_default();
                     let space = if code.is_empty() { "" } else { " " };
                     return Err(LoadError::Asked(format!(
                         "{address} refuses access to bucket {name} (HTTP {status}{space}{code}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the clock of this machine"
@@ -154,7 +159,7 @@ impl Bulk {
                 }
                 other => return Err(LoadError::Target(format!("{address} answers HTTP {other} when asked for bucket {name}"))),
             }
-            match client.bucket("PUT").await {
+            match patiently(client.bucket("PUT")).await.ok_or_else(interrupted)? {
                 Ok((200..=299, _)) => Ok(Ok(true)),
                 Ok((status, code)) => Err(LoadError::Target(format!("bucket {name} cannot be made: HTTP {status} {code}"))),
                 Err(failure) => Ok(Err(failure)),
@@ -168,9 +173,26 @@ impl Bulk {
             let thread = self.thread_to(Call::Delete, Arc::new(vec![self.peers[*made].clone()]));
             LocalSet::new().block_on(&self.runtime, async {
                 let mut client = Client::new(&thread, 0);
-                matches!(client.bucket("DELETE").await, Ok((200..=299 | 404, _)))
+                let answer = patiently(client.bucket("DELETE")).await;
+                matches!(answer, Some(Ok((200..=299 | 404, _))))
             })
         })
+    }
+
+    /// How many objects could not be removed; the record says why.
+    pub(crate) fn tell_of_left(&self, done: &Done, record: &mut Record) -> u64 {
+        let left = to_u64(done.undone.len());
+        if left > 0 {
+            let why = done.first.as_ref().map_or_else(
+                || "a second signal came".to_owned(),
+                |failure| failure.what.clone(),
+            );
+            record.notices.push(format!(
+                "{left} objects that this load made could not be removed: {why}; their names begin with {}",
+                self.settings.root
+            ));
+        }
+        left
     }
 
     /// Does one thing to every object, several at once, until `stop` says so; `progress` is told
@@ -237,9 +259,15 @@ impl Bulk {
                     }
                 }));
             }
+            if stop() {
+                next.set(objects.len());
+            }
             while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
                 progress(done.get());
+                if is_impatient() {
+                    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+                }
                 // A server that is gone, or that refuses all, is not asked a thousand times.
                 if stop() || undone.borrow().len() > 2 * AT_ONCE {
                     next.set(objects.len());
@@ -258,79 +286,24 @@ impl Bulk {
     }
 }
 
-/// What became of multipart uploads.
-pub(crate) struct Aborted {
-    pub(crate) measured: Measurements,
-    pub(crate) left: u64,
-    pub(crate) first: Option<Failure>,
+/// Whether somebody has asked twice for the end: what is in flight is given up.
+pub(crate) fn is_impatient() -> bool {
+    sys::caught_signal().is_some_and(|caught| caught.impatient)
+}
+
+/// What comes of it, unless somebody has asked twice for the end before.
+async fn patiently<T>(request: impl Future<Output = T>) -> Option<T> {
+    let mut request = std::pin::pin!(request);
+    while !is_impatient() {
+        let answer = tokio::time::timeout(Duration::from_millis(20), &mut request).await;
+        if let Ok(answer) = answer {
+            return Some(answer);
+        }
+    }
+    None
 }
 
 impl Bulk {
-    /// Aborts these uploads and, where there may be more, those that the server lists under the
-    /// keys of this run.
-    pub(crate) fn abort(
-        &self,
-        known: &[(Object, String)],
-        lists: bool,
-        stop: &dyn Fn() -> bool,
-    ) -> Aborted {
-        let about: fn(&(Object, String)) -> About<'_> =
-            |(object, upload)| About::upload(*object, upload);
-        let done = self.each_of(Call::MultipartAbort, known, about, stop, &mut |_| ());
-        let mut out = Aborted {
-            measured: done.measured,
-            left: to_u64(done.undone.len()),
-            first: done.first,
-        };
-        if !lists {
-            return out;
-        }
-        // A page may be followed by others; each is shorter by what was aborted.
-        loop {
-            let open = match self.open_uploads() {
-                Ok(open) if open.is_empty() => return Aborted { left: 0, ..out },
-                Ok(open) => open,
-                Err(failure) => {
-                    (out.left, out.first) = (out.left.max(1), out.first.or(Some(failure)));
-                    return out;
-                }
-            };
-            let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
-            out.measured.merge(&done.measured);
-            if done.undone.len() == open.len() {
-                return Aborted {
-                    left: to_u64(open.len()),
-                    first: out.first.or(done.first),
-                    ..out
-                };
-            }
-        }
-    }
-
-    /// The first page of what the server lists as open under the keys of this run.
-    fn open_uploads(&self) -> Result<Vec<(Object, String)>, Failure> {
-        let thread = self.thread(Call::List);
-        let body = LocalSet::new().block_on(&self.runtime, async {
-            let mut client = Client::new(&thread, 0);
-            client
-                .page(
-                    &self.settings.bucket_path(),
-                    &format!("prefix={}&uploads=", encoded(&self.settings.root)),
-                )
-                .await
-        })?;
-        let mut rest = body.as_slice();
-        let mut out = Vec::new();
-        while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
-            rest = &rest[at + 8..];
-            let key = element(rest, "Key").and_then(|key| read_key(&self.settings, key));
-            if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
-                out.push((object, upload.to_owned()));
-            }
-        }
-        Ok(out)
-    }
-
     /// What the server has seen, where it is one that shows it to this key; never a failure.
     pub(crate) fn seen(&self) -> Option<ServerSaw> {
         let [_only] = self.peers.as_slice() else {
@@ -338,9 +311,9 @@ impl Bulk {
         };
         let thread = self.thread(Call::Get);
         let page = LocalSet::new().block_on(&self.runtime, async {
-            Client::new(&thread, 0).page("/fathom/seen", "").await
+            patiently(Client::new(&thread, 0).page("/fathom/seen", "")).await
         });
-        ServerSaw::parse(&page.ok()?)
+        ServerSaw::parse(&page?.ok()?)
     }
 
     /// What the server has seen since, once it has counted all that it has answered: it counts an
@@ -381,19 +354,4 @@ pub(crate) fn unreachable_target(address: &str, failure: &Failure) -> LoadError 
     LoadError::Target(format!(
         "cannot reach {address}: {what}; is the server running, and is the target right?"
     ))
-}
-
-/// How many objects could not be removed; the record says why.
-pub(crate) fn tell_of_left(done: &Done, record: &mut record::Record) -> u64 {
-    let left = units::lossless::to_u64(done.undone.len());
-    if left > 0 {
-        let why = done.first.as_ref().map_or_else(
-            || "a second signal came".to_owned(),
-            |failure| failure.what.clone(),
-        );
-        record.notices.push(format!(
-            "{left} objects that this load made could not be removed: {why}"
-        ));
-    }
-    left
 }

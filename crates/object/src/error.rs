@@ -14,8 +14,11 @@ pub enum LoadError {
     #[error("{0}")]
     Target(String),
     /// A signal came before anything was measured.
-    #[error("stopped by a signal during the setup")]
-    Interrupted,
+    #[error("stopped by a signal during the setup{left}")]
+    Interrupted {
+        /// What is left on the server, where something is.
+        left: String,
+    },
     /// Other ranks cannot take part, or are lost.
     #[error("{}", .0.text)]
     Group(PeerFault),
@@ -42,7 +45,9 @@ impl LoadError {
         match self {
             Self::Asked(_) => 2,
             Self::Target(_) | Self::Threads(_) => 1,
-            Self::Interrupted => sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code),
+            Self::Interrupted { .. } => {
+                sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code)
+            }
             Self::Group(fault) => fault.exit_code,
             Self::Missed { .. } => PeerFault::LOST,
         }
@@ -52,7 +57,22 @@ impl LoadError {
     pub(crate) fn comes_after_the_start(&self) -> bool {
         match self {
             Self::Missed { .. } | Self::Threads(_) => true,
-            Self::Asked(_) | Self::Target(_) | Self::Interrupted | Self::Group(_) => false,
+            Self::Asked(_) | Self::Target(_) | Self::Interrupted { .. } | Self::Group(_) => false,
+        }
+    }
+
+    /// The same, with what could not be removed of what was made.
+    pub(crate) fn with_left(self, notices: &[String]) -> Self {
+        if notices.is_empty() {
+            return self;
+        }
+        let left = format!("; {}", notices.join("; "));
+        match self {
+            Self::Target(text) => Self::Target(text + &left),
+            Self::Interrupted { .. } => Self::Interrupted { left },
+            other @ (Self::Asked(_) | Self::Group(_) | Self::Threads(_) | Self::Missed { .. }) => {
+                other
+            }
         }
     }
 

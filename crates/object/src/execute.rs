@@ -6,7 +6,7 @@ mod snapshots;
 
 use crate::LoadError;
 use crate::account::{self, LoadEnd};
-use crate::bulk::{Bulk, tell_of_left};
+use crate::bulk::{Bulk, is_impatient};
 use crate::connection::Peer;
 use crate::ledger::live_counters;
 use crate::payload::Object;
@@ -21,7 +21,7 @@ use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, meet};
 use record::{LiveCounters, Measurements, Record};
-use snapshots::LoadSnapshots;
+use snapshots::{LoadSnapshots, SetupSnapshots};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use sys::{Clock, Usage};
@@ -130,20 +130,30 @@ impl Setup {
             runs: 0,
         };
         let all = setup.seeds.objects.clone();
-        if let Err(error) = setup.put(&all, watch) {
-            setup.remove(&mut Record::default());
-            return Err(error);
+        let mut snapshots = SetupSnapshots::of(context, plan, &setup.settings);
+        let mut look = |done| snapshots.iter_mut().for_each(|of| of.look(done));
+        if let Err(error) = setup.put(&all, watch, &mut look) {
+            let mut left = Record::default();
+            setup.remove(&mut left);
+            return Err(error.with_left(&left.notices));
         }
         Ok(setup)
     }
 
-    fn put(&mut self, objects: &[Object], watch: &mut dyn Watch) -> Result<(), LoadError> {
+    /// Makes objects, and has somebody `look` meanwhile at how many there are.
+    fn put(
+        &mut self,
+        objects: &[Object],
+        watch: &mut dyn Watch,
+        look: &mut dyn FnMut(u64),
+    ) -> Result<(), LoadError> {
         let to_do = units::lossless::to_u64(objects.len());
         let stopped = || sys::caught_signal().is_some();
         let size = |object: &Object| object.size;
         let bytes = objects.iter().map(size).fold(0, u64::saturating_add);
         let each = bytes / to_do.max(1);
         let done = self.bulk.each(Call::Put, objects, &stopped, &mut |done| {
+            look(done);
             let done = done.saturating_mul(each);
             watch.on(&Event::Preparing {
                 done,
@@ -155,7 +165,8 @@ impl Setup {
         let seeds = Arc::get_mut(&mut self.seeds);
         seeds.expect("no load is under way").rename(&done.named);
         if stopped() {
-            return Err(LoadError::Interrupted);
+            let left = String::new();
+            return Err(LoadError::Interrupted { left });
         }
         if let Some(failure) = done.first {
             let (n, what) = (done.undone.len(), failure.what);
@@ -176,7 +187,7 @@ impl Setup {
         if self.runs > 0 {
             self.measured = Measurements::default();
             let taken = self.seeds.taken().to_vec();
-            self.put(&taken, watch)?;
+            self.put(&taken, watch, &mut |_| ())?;
             self.seeds.give_back();
         }
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
@@ -196,7 +207,13 @@ impl Setup {
         }
         account::judge(plan, &mut record);
         if let Some(snapshots) = snapshots {
-            snapshots.measured(&record);
+            let seeds = self.seeds.left().len();
+            let objects = if self.keep {
+                0
+            } else {
+                seeds + left.objects.len()
+            };
+            snapshots.measured(&record, objects, left.uploads.len());
         }
         self.clear(&left, &mut record);
         Ok(record)
@@ -205,10 +222,9 @@ impl Setup {
     /// Removes what users made, and only that; uploads that are still open are of no use to
     /// anybody.
     fn clear(&self, remains: &Remains, record: &mut Record) {
-        let impatient = || sys::caught_signal().is_some_and(|caught| caught.impatient);
         let aborted = self
             .bulk
-            .abort(&remains.uploads, remains.may_hide_uploads, &impatient);
+            .abort(&remains.uploads, remains.may_hide_uploads, &is_impatient);
         let mut teardown = aborted.measured;
         if aborted.left > 0 {
             let why = aborted
@@ -224,9 +240,9 @@ impl Setup {
         } else {
             let done = self
                 .bulk
-                .each(Call::Delete, &remains.objects, &impatient, &mut |_| ());
+                .each(Call::Delete, &remains.objects, &is_impatient, &mut |_| ());
             teardown.merge(&done.measured);
-            tell_of_left(&done, record)
+            self.bulk.tell_of_left(&done, record)
         };
         if let Some(load) = &mut record.load {
             load.left_behind += left;
@@ -246,9 +262,10 @@ impl Setup {
         let left = if self.keep {
             units::lossless::to_u64(left.len())
         } else {
-            let impatient = || sys::caught_signal().is_some_and(|caught| caught.impatient);
-            let done = self.bulk.each(Call::Delete, left, &impatient, &mut |_| ());
-            let left = tell_of_left(&done, record);
+            let done = self
+                .bulk
+                .each(Call::Delete, left, &is_impatient, &mut |_| ());
+            let left = self.bulk.tell_of_left(&done, record);
             if let Some(load) = &mut record.load {
                 load.teardown.merge(&done.measured);
             }

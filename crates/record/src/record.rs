@@ -352,6 +352,19 @@ pub struct Outcome {
     pub message: Option<String>,
 }
 
+impl Outcome {
+    /// How a record in JSON says that it ended, without reading the rest of it.
+    #[must_use]
+    pub fn of_json(record: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Ended {
+            outcome: Outcome,
+        }
+        let ended: Option<Ended> = serde_json::from_slice(record).ok();
+        ended.map(|ended| ended.outcome)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

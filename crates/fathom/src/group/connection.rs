@@ -122,8 +122,8 @@ impl RankLink {
         let _a_group_that_has_ended_says_so = self.ask.send(input);
     }
 
-    /// Has what was begun end, and those say so who live.
-    pub(crate) fn ask_who_lives(&self) {
+    /// Has what was begun end, also where it is ending already: those say so who live.
+    pub(crate) fn halt_again(&self) {
         self.want(MemberInput::Halt);
     }
 

@@ -11,7 +11,7 @@ use units::{Bytes, Nanos};
 
 /// Of a longer part what each worker measured is left out: ranks carry no message of more than a quarter of
 /// a GiB, and the root has those of all in memory.
-const LONGEST_PART: usize = 200 << 20;
+pub(super) const LONGEST_PART: usize = 200 << 20;
 
 /// A rank's word at the end: what it measured, or why it has nothing.
 pub(super) fn part_word(part: &Result<Record, PeerFault>) -> Vec<u8> {
@@ -21,7 +21,7 @@ pub(super) fn part_word(part: &Result<Record, PeerFault>) -> Vec<u8> {
     }
 }
 
-fn record_word(record: &Record, longest: usize) -> Vec<u8> {
+pub(super) fn record_word(record: &Record, longest: usize) -> Vec<u8> {
     let whole = serde_json::to_vec(record).unwrap_or_default();
     if whole.len() <= longest {
         return whole;
@@ -89,13 +89,6 @@ impl RankParts {
         }
     }
 
-    /// Whether all of so many ranks have said what they had measured when they ended.
-    fn have_all_ended(&self, size: u32) -> bool {
-        let mut records = self.records.values();
-        let is_whole = u32::try_from(self.records.len()) == Ok(size);
-        is_whole && records.all(|record| record.outcome.status != Status::Incomplete)
-    }
-
     /// Of ranks that have no part, what they said last.
     pub(super) fn or(mut self, said: Self) -> Self {
         for (rank, record) in said.records {
@@ -119,6 +112,9 @@ pub(super) struct GroupTrial {
     pub(super) connection: Arc<RankLink>,
     /// The id of its record, also while it goes on: a later line takes the place of an earlier.
     pub(super) id: String,
+    pub(super) clock: MachineClock,
+    /// Ranks that begin further apart do not count.
+    pub(super) max_skew: Nanos,
 }
 
 impl GroupTrial {
@@ -191,7 +187,7 @@ impl GroupTrial {
         let began = self.connection.began_at();
         for lost in &mut group.lost {
             let heard = self.connection.seen().heard_at(lost.rank);
-            let heard = heard.filter(|_| began > 0);
+            let heard = heard.filter(|at| began > 0 && *at >= began);
             lost.last_heard_ns = heard.map(|at| at.saturating_sub(began));
             let host = lost.host.take();
             lost.host = host.or_else(|| self.connection.host_of(lost.rank));
@@ -215,35 +211,69 @@ impl GroupTrial {
         }
     }
 
-    /// What there is while it goes on, as what is kept if nothing more comes. Where a signal has come those
-    /// of whom nothing was heard since `told_at` are named: a launcher kills the others soon.
-    pub(super) fn so_far(&self, elapsed_ns: u64, told_at: Option<u64>) -> Option<Record> {
+    /// Who has said nothing since a signal told all to end: a launcher kills the others soon.
+    pub(super) fn silent_since(&self, told_at: Option<u64>) -> Vec<u32> {
         let seen = self.connection.seen();
+        let others = 1..self.connection.size;
+        others
+            .filter(|rank| seen.heard_at(*rank) < told_at)
+            .collect()
+    }
+
+    /// Whether all ranks have said what they had measured when they ended.
+    pub(super) fn have_all_ended(&self) -> bool {
+        let words = self.connection.seen().snapshots();
+        let is_whole = u32::try_from(words.len()) == Ok(self.connection.size);
+        is_whole
+            && words.values().all(|word| {
+                let outcome = Outcome::of_json(word);
+                outcome.is_some_and(|outcome| outcome.status != Status::Incomplete)
+            })
+    }
+
+    /// What there is while it goes on, as what is kept if nothing more comes, with those that are silent.
+    pub(super) fn so_far(&self, silent: &[u32]) -> Option<Record> {
+        let seen = self.connection.seen();
+        let have_all_ended = self.have_all_ended();
         let parts = RankParts::snapshots(&seen.snapshots());
-        let have_all_ended = parts.have_all_ended(self.connection.size);
         let mut record = self.record(parts).ok()?;
-        if seen.lost().is_empty()
-            && let Some(group) = &mut record.group
-        {
-            group.lost.clear();
-        }
-        if have_all_ended && record.outcome.status == Status::Interrupted {
+        self.date(&mut record);
+        if !seen.lost().is_empty() {
             return Some(record);
         }
+        if have_all_ended {
+            return Some(record);
+        }
+        if let Some(group) = &mut record.group {
+            group.lost.clear();
+        }
+        let how_far = match record.elapsed_ns {
+            0 => "the run had not begun to measure when this was written".to_owned(),
+            ns => format!(
+                "the run had not ended when this was written, {} after its measured time began: what its ranks did later is not here",
+                Nanos(ns)
+            ),
+        };
         record.outcome = Outcome {
             status: Status::Incomplete,
             exit_code: PeerFault::LOST,
-            message: Some(format!(
-                "the run had not ended when this was written, {} after it began: what its ranks did later is not here",
-                Nanos(elapsed_ns)
-            )),
+            message: Some(how_far),
         };
-        let others = 1..self.connection.size;
-        let is_silent = |rank: &u32| seen.heard_at(*rank) < told_at;
-        let silent: Vec<u32> = others.filter(is_silent).collect();
         let whys = silent.iter().map(|rank| (*rank, SILENT.to_owned()));
-        self.name(&mut record, &silent, &whys.collect());
+        self.name(&mut record, silent, &whys.collect());
         Some(record)
+    }
+
+    /// Says when all began, and whether that counts.
+    pub(super) fn date(&self, record: &mut Record) {
+        let began = self.connection.began_at();
+        if let Some(group) = record.group.as_mut().filter(|_| began > 0) {
+            group.start_at = wall_time_of(&self.clock, began);
+            let agreed = self.connection.agreed();
+            group.lead_ns = agreed.map(|agreed| agreed.lead_ns);
+            group.start_tries = agreed.map(|agreed| agreed.tries);
+        }
+        record.hold_to_start(self.max_skew);
     }
 }
 
@@ -251,7 +281,7 @@ impl GroupTrial {
 const SILENT: &str = "nothing was heard of it after a signal had told the others to end";
 
 /// What the clock of the day showed when this machine's clock showed `at`.
-pub(super) fn wall_time_of(clock: &MachineClock, at: u64) -> String {
+fn wall_time_of(clock: &MachineClock, at: u64) -> String {
     let ago = std::time::Duration::from_nanos(clock.now().saturating_sub(at));
     let wall = sys::clock::wall_time();
     let then = wall.checked_sub(ago).unwrap_or(wall);

@@ -16,44 +16,57 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 /// Whoever lives has said so by then.
 const ANSWER_NS: u64 = 100_000_000;
 
+/// What there is to keep more than before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KeeperNews {
+    is_told: bool,
+    has_lost: bool,
+    /// All ranks have said what they had measured when they ended.
+    have_ended: bool,
+    /// How many did not answer after a signal.
+    silent: usize,
+    /// How many words of ranks have come.
+    words: u64,
+}
+
 /// When there is something to keep.
 struct KeeperLook {
-    began: u64,
     every_ns: u64,
-    next: u64,
+    /// What was kept last, and when.
+    kept: Option<(KeeperNews, u64)>,
     /// When a signal was seen.
     told_at: Option<u64>,
-    has_lost: bool,
+    /// Whether all had ended by so many words.
+    have_ended: bool,
+    words: u64,
 }
 
 impl KeeperLook {
-    fn begun(now: u64, every_ns: u64) -> Self {
+    fn new(every_ns: u64) -> Self {
         Self {
-            began: now,
             every_ns,
-            next: now,
+            kept: None,
             told_at: None,
-            has_lost: false,
+            have_ended: false,
+            words: 0,
         }
     }
 
-    /// After a signal it is time at once, and soon again: who lives answers, who has ended says what it
-    /// has, and a launcher may not leave much time.
-    fn is_time(&mut self, now: u64, is_told: bool, has_lost: bool) -> bool {
-        let is_news = (is_told && self.told_at.is_none()) || (has_lost && !self.has_lost);
-        self.has_lost |= has_lost;
-        if is_told {
-            self.told_at.get_or_insert(now);
-        }
-        let is_time = is_news || now >= self.next;
-        if is_time {
-            let every_ns = match self.told_at {
-                Some(_) => ANSWER_NS.min(self.every_ns),
-                None => self.every_ns,
-            };
-            self.next = now.saturating_add(every_ns);
-        }
-        is_time
+    /// After a signal it is time at once, and again with what is new: who lives answers, who has ended says
+    /// what it has, and a launcher may not leave much time. What is the same is not written again then.
+    fn is_time(&self, now: u64, news: KeeperNews) -> bool {
+        let Some((kept, at)) = self.kept else {
+            return true;
+        };
+        let words = kept.words;
+        let is_graver = KeeperNews { words, ..news } != kept;
+        let has_more = news.words != words;
+        let waited = now.saturating_sub(at);
+        is_graver
+            || match news.is_told {
+                true => has_more && waited >= ANSWER_NS,
+                false => waited >= self.every_ns,
+            }
     }
 
     /// Since when whoever has said nothing does not live any more, as far as anybody can tell.
@@ -96,19 +109,33 @@ impl RankGroup<'_> {
         let (over, trial) = (Arc::clone(&is_over), Arc::clone(trial));
         let thread = std::thread::Builder::new().name("fathom-keeper".into());
         let thread = thread.spawn(move || {
-            let mut look = KeeperLook::begun(clock.now(), every_ns);
+            let mut look = KeeperLook::new(every_ns);
             while !over.load(Relaxed) {
                 let now = clock.now();
-                let seen = trial.connection.seen();
-                let is_told = sys::caught_signal().is_some();
-                if is_told && look.told_at.is_none() {
-                    trial.connection.ask_who_lives();
+                if sys::caught_signal().is_some() && look.told_at.is_none() {
+                    look.told_at = Some(now);
+                    trial.connection.halt_again();
                 }
-                if look.is_time(now, is_told, !seen.lost().is_empty())
-                    && let Some(record) = trial.so_far(now - look.began, look.silent_since(now))
-                    && !file.keep(&record)
+                let silent = trial.silent_since(look.silent_since(now));
+                let seen = trial.connection.seen();
+                let words = seen.words();
+                if words != look.words {
+                    (look.words, look.have_ended) = (words, trial.have_all_ended());
+                }
+                let news = KeeperNews {
+                    is_told: look.told_at.is_some(),
+                    has_lost: !seen.lost().is_empty(),
+                    have_ended: look.have_ended,
+                    silent: silent.len(),
+                    words,
+                };
+                if look.is_time(now, news)
+                    && let Some(record) = trial.so_far(&silent)
                 {
-                    return;
+                    if !file.keep(&record) {
+                        return;
+                    }
+                    look.kept = Some((news, now));
                 }
                 clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
             }
@@ -124,21 +151,46 @@ impl RankGroup<'_> {
 mod tests {
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
     #[test]
-    fn after_a_signal_it_keeps_at_once_and_again_when_who_lives_has_answered() {
-        const MS: u64 = 1_000_000;
-        let mut look = KeeperLook::begun(0, 10_000 * MS);
-        assert!(
-            look.is_time(0, false, false),
-            "it leaves word that it began"
-        );
-        assert!(!look.is_time(9_000 * MS, false, false));
-        assert!(look.is_time(9_020 * MS, true, false));
-        assert_eq!(look.silent_since(9_020 * MS), None);
-        assert!(!look.is_time(9_040 * MS, true, false));
-        assert!(look.is_time(9_120 * MS, true, false));
+    fn what_was_not_kept_is_tried_again_and_then_it_waits_for_its_time() {
+        let mut look = KeeperLook::new(10_000 * MS);
+        let at = |words| KeeperNews {
+            words,
+            ..KeeperNews::default()
+        };
+        assert!(look.is_time(0, at(0)) && look.is_time(20 * MS, at(0)));
+        look.kept = Some((at(2), 1_000 * MS));
+        assert!(!look.is_time(9_000 * MS, at(9)));
+        assert!(look.is_time(11_000 * MS, at(12)));
+        let ended = KeeperNews {
+            have_ended: true,
+            ..at(9)
+        };
+        assert!(look.is_time(1_020 * MS, ended), "all have ended");
+        look.kept = Some((ended, 1_020 * MS));
+        assert!(!look.is_time(1_040 * MS, ended));
+    }
+
+    #[test]
+    fn after_a_signal_it_keeps_at_once_and_again_what_is_new() {
+        let mut look = KeeperLook::new(10_000 * MS);
+        let before = KeeperNews::default();
+        let told = KeeperNews {
+            is_told: true,
+            ..before
+        };
+        look.kept = Some((before, 9_000 * MS));
+        assert!(look.is_time(9_020 * MS, told));
+        (look.kept, look.told_at) = (Some((told, 9_020 * MS)), Some(9_020 * MS));
+        assert_eq!(look.silent_since(9_100 * MS), None);
         assert_eq!(look.silent_since(9_120 * MS), Some(9_020 * MS));
-        assert!(look.is_time(9_140 * MS, true, true), "a rank is lost");
-        assert!(!look.is_time(9_160 * MS, true, true));
+        let more = KeeperNews { words: 1, ..told };
+        assert!(!look.is_time(9_040 * MS, more), "others say more soon");
+        assert!(look.is_time(9_120 * MS, more));
+        assert!(!look.is_time(99_000 * MS, told), "nothing is new");
+        let silent = KeeperNews { silent: 1, ..told };
+        assert!(look.is_time(9_040 * MS, silent));
     }
 }

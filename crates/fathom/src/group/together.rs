@@ -4,7 +4,7 @@ use super::agree::{Hello, agree};
 use super::connection::RankLink;
 use super::course::{GroupOutput, GroupTerms};
 use super::ending::{broken_off, end_with, stop_with_the_stopped};
-use super::joining::{GroupTrial, RankParts, part_word, wall_time_of};
+use super::joining::{GroupTrial, RankParts, part_word};
 use super::launched::Launch;
 use super::rows::RootWork;
 use super::watched::telling;
@@ -250,6 +250,8 @@ impl RankGroup<'_> {
         Arc::new(GroupTrial {
             connection: Arc::clone(self.connection),
             id: format!("{:032x}", sys::random_bits()),
+            clock: self.context.clock,
+            max_skew: self.launch.max_skew,
         })
     }
 
@@ -294,7 +296,7 @@ impl RankGroup<'_> {
             let parts = said(&words);
             let answer = match trial.record(parts) {
                 Ok(record) => {
-                    self.keep(self.finished(record, name, live), keep, &mut end);
+                    self.keep(self.finished(record, trial, name, live), keep, &mut end);
                     json!({ "code": end.exit_code, "goes_on": end.goes_on })
                 }
                 Err(fault) => fault_word(&fault),
@@ -310,7 +312,7 @@ impl RankGroup<'_> {
                     && let Ok(mut record) = trial.record(parts)
                 {
                     record.outcome = broken_off(&fault, record.outcome.message.take());
-                    self.keep(self.finished(record, name, live), keep, &mut end);
+                    self.keep(self.finished(record, trial, name, live), keep, &mut end);
                 }
                 end.goes_on = false;
                 return match end.record {
@@ -363,19 +365,11 @@ impl RankGroup<'_> {
     }
 
     /// The root's last touches: when all began, and what the record is held against.
-    fn finished(&self, mut record: Record, name: &str, live: &Live) -> Record {
-        let began = self.connection.began_at();
-        let clock = &self.context.clock;
-        if let Some(group) = record.group.as_mut().filter(|_| began > 0) {
-            group.start_at = wall_time_of(clock, began);
-            let agreed = self.connection.agreed();
-            group.lead_ns = agreed.map(|agreed| agreed.lead_ns);
-            group.start_tries = agreed.map(|agreed| agreed.tries);
-        }
+    fn finished(&self, mut record: Record, trial: &GroupTrial, name: &str, live: &Live) -> Record {
+        trial.date(&mut record);
         record.notices.extend(live.notice());
         record.notices.extend(of_job(self.asked.job.as_ref(), name));
         // A measurement that does not count holds no threshold and misses none.
-        record.hold_to_start(self.launch.max_skew);
         record.hold_against(&self.thresholds);
         live.keep(Kept::Record(&record));
         record

@@ -14,6 +14,8 @@ pub(crate) struct GroupView {
     most: Mutex<Option<u64>>,
     lost: Mutex<Vec<u32>>,
     snapshots: Mutex<BTreeMap<u32, Word>>,
+    /// How many of these have come.
+    words: AtomicU64,
     /// By how much the clock of the last start may be off here, and when it was, by this machine's
     /// clock.
     bound_ns: AtomicU64,
@@ -41,6 +43,7 @@ impl GroupView {
             }
             GroupEvent::Snapshot(rank, word) => {
                 locked(&self.snapshots).insert(*rank, word.clone());
+                self.words.fetch_add(1, Relaxed);
             }
             GroupEvent::Begin {
                 at,
@@ -66,6 +69,10 @@ impl GroupView {
     /// What each rank has measured so far, as it said last.
     pub(crate) fn snapshots(&self) -> BTreeMap<u32, Word> {
         locked(&self.snapshots).clone()
+    }
+
+    pub(super) fn words(&self) -> u64 {
+        self.words.load(Relaxed)
     }
 
     /// What was seen of the work before is not of the next.

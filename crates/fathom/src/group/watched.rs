@@ -4,6 +4,7 @@
 //! the root about itself by snapshots, which are kept, too.
 
 use super::connection::RankLink;
+use super::joining::{LONGEST_PART, record_word};
 use crate::live::{Live, RankNow};
 use group::Word;
 use host::{Context, Event, SnapshotRule, Watch};
@@ -137,16 +138,11 @@ pub(super) fn telling<T>(
         for mut record in snapshots {
             // It may be all that is heard of this rank.
             seen.sign(record.generator_mut(), &library);
-            let bytes = serde_json::to_vec(&record).unwrap_or_default();
-            say(bytes);
+            say(record_word(&record, LONGEST_PART));
         }
     })?;
     let context = Context {
-        snapshots: Some(SnapshotRule {
-            every_ns: TELL_NS,
-            to,
-            asked,
-        }),
+        snapshots: Some(SnapshotRule::new(TELL_NS, to).of_one(asked)),
         ..context
     };
     let measured = measure(&context);

@@ -1,23 +1,32 @@
 //! What is kept of a load of ranks that does not come to its end.
 
-use super::ground::{nobody_is_left, place, record, signal, wait_for};
+use super::ground::{nobody_is_left, place, ranks_in, record, signal, wait_for};
 use super::server::{Act, Server};
-use super::{Running, begin_line, launchers};
+use super::{LONG, Running, begin_line, launchers, launchers_by_kind};
 use record::{Record, Status};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-/// Objects that take seconds to remove, made by four ranks.
-fn begun(launcher: &super::Launcher, dir: &Path) -> (Server, Running) {
+/// Objects that take seconds to remove, made by four ranks for so long.
+fn begun(launcher: &super::Launcher, dir: &Path, duration: &str) -> (Server, Running) {
     let server = Server::start(|asked| match asked.method.as_str() {
         "DELETE" => Act::Late(2000),
         _ => Act::Answer,
     });
     let target = server.s3("bench");
     let line = format!(
-        "load put --target {target} --users 8 --rate 400 --duration 60s --no-live --max-skew 60s --lost-after 30s --save-every 200ms --records r.jsonl"
+        "load put --target {target} --users 8 --rate 400 --arrival constant --duration {duration} --no-live --max-skew 60s --lost-after 30s --save-every 200ms --records r.jsonl"
     );
     let running = begin_line(launcher, dir, &line, "");
     (server, running)
+}
+
+fn kill_all(running: &Running) {
+    for rank in &running.ranks {
+        let _its_launcher_may_have_killed_it = Command::new("kill")
+            .args(["-9", &rank.to_string()])
+            .output();
+    }
 }
 
 /// A launcher may kill ranks soon after it has told them to end, and before all is removed.
@@ -25,7 +34,7 @@ fn begun(launcher: &super::Launcher, dir: &Path) -> (Server, Running) {
 fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
-        let (_server, running) = begun(&launcher, dir.path());
+        let (_server, running) = begun(&launcher, dir.path(), "60s");
         let told = running.launcher();
         signal(told, "INT");
         let is_kept = |record: &Record| {
@@ -41,11 +50,7 @@ fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
         assert!(kept.group.as_ref().unwrap().lost.is_empty(), "{name}");
         assert!(kept.asked.contains_key("rate"), "{name}: {:?}", kept.asked);
         // Nobody waits for the rest.
-        for rank in &running.ranks {
-            let _it_may_have_ended = std::process::Command::new("kill")
-                .args(["-9", &rank.to_string()])
-                .output();
-        }
+        kill_all(&running);
         let (code, said) = running.ended();
         assert_ne!(code, Some(0), "{name}: {said}");
         let record = record(dir.path(), name);
@@ -58,12 +63,8 @@ fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
 fn what_a_load_has_measured_is_kept_while_it_goes_on() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
-        let (_server, running) = begun(&launcher, dir.path());
-        for rank in &running.ranks {
-            let _its_launcher_may_have_killed_it = std::process::Command::new("kill")
-                .args(["-9", &rank.to_string()])
-                .output();
-        }
+        let (_server, running) = begun(&launcher, dir.path(), "60s");
+        kill_all(&running);
         let (code, said) = running.ended();
         assert_ne!(code, Some(0), "{name}: {said}");
         let record = record(dir.path(), name);
@@ -75,6 +76,56 @@ fn what_a_load_has_measured_is_kept_while_it_goes_on() {
             "put",
             "{name}: it is told as a load"
         );
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// Whoever is killed while it removes what it made has measured all the same.
+#[test]
+fn a_load_that_has_measured_all_is_whole_while_it_removes_what_it_made() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let (_server, running) = begun(&launcher, dir.path(), "2s");
+        let is_kept = |record: &Record| {
+            let mut notices = record.notices.iter();
+            record.outcome.status == Status::Ok
+                && notices.any(|notice| notice.contains("had not been removed"))
+        };
+        let kept = wait_for("a record of all that was measured", || {
+            Some(record(dir.path(), name)).filter(is_kept)
+        });
+        kill_all(&running);
+        let (code, said) = running.ended();
+        assert_ne!(code, Some(0), "{name}: {said}");
+        assert_eq!(kept.hosts.len(), 4, "{name}");
+        let done = kept.operations.kind("put").unwrap().count;
+        let pace = kept.pace.as_ref().unwrap();
+        assert_eq!(done + pace.unsent, 800, "{name}");
+        let outcome = &record(dir.path(), name).outcome;
+        assert_eq!(outcome.status, Status::Ok, "{name}: {outcome:?}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// When the first time comes to keep something no rank has said anything yet.
+#[test]
+fn what_ranks_say_first_is_kept_at_once() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let words = LONG.replace("--save-every 500ms", "--save-every 10min");
+        let mut line = launcher.line("4", dir.path(), &words);
+        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let ranks = wait_for("a line of records", || {
+            let text = std::fs::read_to_string(dir.path().join("r.jsonl")).ok()?;
+            text.contains('\n').then(|| ranks_in(dir.path()))
+        });
+        let child = child.unwrap();
+        let running = Running { child, ranks };
+        kill_all(&running);
+        let (code, said) = running.ended();
+        assert_ne!(code, Some(0), "{name}: {said}");
+        let outcome = record(dir.path(), name).outcome;
+        assert_eq!(outcome.status, Status::Incomplete, "{name}: {outcome:?}");
         nobody_is_left(dir.path(), name);
     }
 }

@@ -1,6 +1,6 @@
 //! Logging in, before a load.
 
-use super::Bulk;
+use super::{Bulk, patiently};
 use crate::LoadError;
 use crate::client::Client;
 use crate::verbs::Call;
@@ -14,8 +14,11 @@ impl Bulk {
     pub(crate) fn log_in(&self, secret: &str) -> Result<(), LoadError> {
         let thread = self.thread(Call::Head);
         let cookie = LocalSet::new().block_on(&self.runtime, async {
-            Client::new(&thread, 0).log_in(secret).await
+            patiently(Client::new(&thread, 0).log_in(secret)).await
         });
+        let cookie = cookie.ok_or_else(|| LoadError::Interrupted {
+            left: String::new(),
+        })?;
         let cookie = cookie.map_err(|failure| {
             let what = failure.what;
             LoadError::Asked(format!(

@@ -1,0 +1,87 @@
+//! Multipart uploads that were begun and have not ended: of no use to anybody.
+
+use super::{Bulk, patiently};
+use crate::client::Client;
+use crate::failure::{Failure, element};
+use crate::payload::Object;
+use crate::settings::{encoded, read_key};
+use crate::verbs::{About, Call};
+use record::Measurements;
+use tokio::task::LocalSet;
+use units::lossless::to_u64;
+
+/// What became of multipart uploads.
+pub(crate) struct Aborted {
+    pub(crate) measured: Measurements,
+    pub(crate) left: u64,
+    pub(crate) first: Option<Failure>,
+}
+
+impl Bulk {
+    /// Aborts these uploads and, where there may be more, those that the server lists under the
+    /// keys of this run.
+    pub(crate) fn abort(
+        &self,
+        known: &[(Object, String)],
+        lists: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Aborted {
+        let about: fn(&(Object, String)) -> About<'_> =
+            |(object, upload)| About::upload(*object, upload);
+        let done = self.each_of(Call::MultipartAbort, known, about, stop, &mut |_| ());
+        let mut out = Aborted {
+            measured: done.measured,
+            left: to_u64(done.undone.len()),
+            first: done.first,
+        };
+        if !lists {
+            return out;
+        }
+        // A page may be followed by others; each is shorter by what was aborted.
+        loop {
+            let open = match self.open_uploads() {
+                Ok(open) if open.is_empty() => return Aborted { left: 0, ..out },
+                Ok(open) => open,
+                Err(failure) => {
+                    (out.left, out.first) = (out.left.max(1), out.first.or(Some(failure)));
+                    return out;
+                }
+            };
+            let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
+            out.measured.merge(&done.measured);
+            if done.undone.len() == open.len() {
+                return Aborted {
+                    left: to_u64(open.len()),
+                    first: out.first.or(done.first),
+                    ..out
+                };
+            }
+        }
+    }
+
+    /// The first page of what the server lists as open under the keys of this run.
+    fn open_uploads(&self) -> Result<Vec<(Object, String)>, Failure> {
+        let thread = self.thread(Call::List);
+        let body = LocalSet::new().block_on(&self.runtime, async {
+            let mut client = Client::new(&thread, 0);
+            let query = format!("prefix={}&uploads=", encoded(&self.settings.root));
+            let path = self.settings.bucket_path();
+            patiently(client.page(&path, &query)).await
+        });
+        // Nobody waits for what may be open.
+        let Some(body) = body else {
+            return Ok(Vec::new());
+        };
+        let body = body?;
+        let mut rest = body.as_slice();
+        let mut out = Vec::new();
+        while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
+            rest = &rest[at + 8..];
+            let key = element(rest, "Key").and_then(|key| read_key(&self.settings, key));
+            if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
+                out.push((object, upload.to_owned()));
+            }
+        }
+        Ok(out)
+    }
+}
