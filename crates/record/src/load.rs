@@ -1,6 +1,6 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
-use crate::{Histogram, Measurements, Record, ThresholdResult};
+use crate::{Histogram, Measurements, Record, Status, ThresholdResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -111,10 +111,14 @@ pub struct StepResult {
 }
 
 impl Record {
-    /// How a load at an arrival rate went; `None` of any other record.
+    /// How a load at an arrival rate went; `None` of any other record, and of one that was cut short, which
+    /// says nothing of its rate.
     #[must_use]
     pub fn step_result(&self) -> Option<StepResult> {
         self.load.as_ref()?;
+        if let Status::Interrupted | Status::Incomplete = self.outcome.status {
+            return None;
+        }
         let pace = self.pace.as_ref()?;
         let (count, errors) = (self.operations.count(), self.operations.errors());
         let (asked, begun) = (pace.asked_per_second?, count.saturating_add(errors));
@@ -214,5 +218,27 @@ mod tests {
         };
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn a_step_that_was_cut_short_says_nothing_of_its_rate() {
+        use crate::{Outcome, PaceAccount};
+        let step = |status| {
+            let record = Record {
+                load: Some(LoadAccount::default()),
+                pace: Some(PaceAccount {
+                    asked_per_second: Some(0.0),
+                    ..PaceAccount::default()
+                }),
+                outcome: Outcome {
+                    status,
+                    ..Outcome::default()
+                },
+                ..Record::default()
+            };
+            record.step_result().map(|step| step.holds)
+        };
+        let cut = [Status::Interrupted, Status::Incomplete].map(step);
+        assert_eq!((step(Status::Ok), cut), (Some(true), [None, None]));
     }
 }
