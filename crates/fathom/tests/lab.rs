@@ -12,6 +12,8 @@ mod failures;
 mod keys;
 #[path = "lab/refused.rs"]
 mod refused;
+#[path = "lab/secrets.rs"]
+mod secrets;
 #[path = "lab/servers.rs"]
 mod servers;
 #[path = "lab/started.rs"]

@@ -22,6 +22,7 @@ mod account;
 mod bulk;
 mod client;
 mod connection;
+mod drawn;
 mod due;
 mod error;
 mod exchange;

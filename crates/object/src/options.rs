@@ -10,7 +10,7 @@ use crate::ramp::{Ramp, Spacing};
 use crate::scenario::{
     Adjustments, Arrivals, KeyChoice, ObjectSizes, PayloadMode, Scenario, parse_stages,
 };
-use crate::secret::{given, recorded_url, recorded_variable};
+use crate::secret::{given, recorded_target, recorded_variable};
 use crate::share::LoadShare;
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
@@ -197,8 +197,8 @@ const fn switch(
 
 /// In the order of help.
 pub static LOAD_OPTIONS: [LoadOption; 34] = [
-    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, http://HOST:PORT/path?query, or a file share, share+http://HOST:PORT; @VARIABLE takes it from the environment", |asked, _, text| set(&mut asked.target, given("target", text).and_then(|held| LoadTarget::parse(&held))), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
-    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep the values of a few that are harmless (Accept, Content-Type, User-Agent, …) and of no other; @VARIABLE takes it from the environment; may be repeated", |asked, _, text| RequestHeader::given(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
+    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, http://HOST:PORT/path?query, or a file share, share+http://HOST:PORT; @VARIABLE takes it from the environment", |asked, _, text| set(&mut asked.target, LoadTarget::given(text)), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_target),
+    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep the values of a few that are harmless (Accept, Content-Type, User-Agent, …) and of no other; @VARIABLE takes it from the environment; may be repeated", |asked, _, text| RequestHeader::given(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).repeated().kept_as(recorded_header),
     value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated().in_scenarios("thresholds"),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
     value("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are", |asked, name, text| set(&mut asked.changes.scale, number(name, text)), |_| None),

@@ -116,11 +116,19 @@ impl LoadPlan {
         }
         self.check_share()?;
         self.check_headers()?;
+        self.check_trust()?;
         self.check_thresholds(&self.measurable())?;
         self.scenario
             .steps
             .iter()
             .try_for_each(|step| self.check_step(step))
+    }
+
+    /// Whether the file of authorities can be read, also where no server is asked for a certificate.
+    fn check_trust(&self) -> Result<(), LoadError> {
+        let read = trust::client_config(&self.trust, None);
+        read.map(drop)
+            .map_err(|why| LoadError::asked(format!("--cacert {why}")))
     }
 
     /// Whether what belongs to a file share is there, and nowhere else.

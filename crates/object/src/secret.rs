@@ -1,11 +1,12 @@
 //! What records keep of texts that may let somebody in: only what is known to be harmless. Everything else
 //! is left out, for nobody can list the names that secrets have.
 
+use crate::drawn::{is_drawn, is_of_words_and_numbers, is_short_number};
 use crate::{LoadError, LoadOption};
 
 /// Headers whose values are recorded and may stand in arguments, unless the value itself looks like a
 /// secret.
-const HARMLESS_HEADERS: [&str; 24] = [
+const HARMLESS_HEADERS: [&str; 32] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -25,12 +26,26 @@ const HARMLESS_HEADERS: [&str; 24] = [
     "pragma",
     "priority",
     "range",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-fetch-user",
+    "upgrade-insecure-requests",
     "user-agent",
     "x-amz-acl",
     "x-amz-request-payer",
     "x-amz-server-side-encryption",
     "x-amz-storage-class",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
 ];
+
+/// Headers by which one request is told from others; what they hold is often drawn.
+const TRACES: [&str; 3] = ["traceparent", "x-correlation-id", "x-request-id"];
+
+/// Headers that hold what a server calls a version of an object.
+const ETAGS: [&str; 3] = ["if-match", "if-none-match", "if-range"];
 
 /// The same of what a query asks with: of the pages of lists, of S3's subresources, and of what an answer
 /// looks like. Nothing of a presigned request is among them.
@@ -64,6 +79,9 @@ const HARMLESS_QUERIES: [&str; 27] = [
     "width",
 ];
 
+/// Names of a query that are anybody's: what they hold is recorded where it is short words and numbers.
+const PLAIN_QUERIES: [&str; 4] = ["prefix", "q", "search", "suffix"];
+
 /// Parts of names whose values let somebody in, where they stand within a value.
 const SECRET_NAMES: [&str; 18] = [
     "auth",
@@ -87,18 +105,8 @@ const SECRET_NAMES: [&str; 18] = [
 ];
 
 /// Words before what lets somebody in (RFC 9110, section 11).
-const SCHEMES: [&str; 7] = [
-    "basic",
-    "bearer",
-    "digest",
-    "hmac",
-    "negotiate",
-    "ntlm",
-    "token",
-];
+const SCHEMES: [&str; 6] = ["bearer", "digest", "hmac", "negotiate", "ntlm", "token"];
 
-/// A value with so many letters and digits without a space may be a key.
-const LONG_WORD: usize = 20;
 /// What a record has in the place of a secret.
 pub(crate) const NOT_KEPT: &str = "(not recorded)";
 
@@ -106,7 +114,14 @@ impl LoadOption {
     /// What a record keeps of a text that was given for it.
     #[must_use]
     pub fn recorded(&self, text: &str) -> String {
-        self.keep.map_or_else(|| text.to_owned(), |keep| keep(text))
+        let Some(keep) = self.keep else {
+            return text.to_owned();
+        };
+        match self.is_repeated {
+            // Of an arm all stand in one text, a line each.
+            true => text.lines().map(keep).collect::<Vec<_>>().join(", "),
+            false => keep(text),
+        }
     }
 
     /// Whether its text may be a secret, and may name a variable of the environment that holds it.
@@ -159,7 +174,41 @@ pub(crate) fn given(option: &str, text: &str) -> Result<String, LoadError> {
 /// Whether the value of a header may stand where others read it.
 pub(crate) fn is_harmless_header(name: &str, value: &str) -> bool {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    HARMLESS_HEADERS.iter().any(is) && !looks_secret(value)
+    if TRACES.iter().any(is) {
+        let is_of_trace = |c: char| c.is_ascii_hexdigit() || c == '-';
+        return value.chars().all(is_of_trace) || !looks_secret(value);
+    }
+    if ETAGS.iter().any(is) && value.split(',').all(|one| is_etag(one.trim())) {
+        return true;
+    }
+    let value = match name.eq_ignore_ascii_case("user-agent") {
+        true => without_addresses(value),
+        false => value.to_owned(),
+    };
+    HARMLESS_HEADERS.iter().any(is) && !looks_secret(&value)
+}
+
+/// A text in quotes without anything that parts words (RFC 9110, section 8.8.3).
+fn is_etag(text: &str) -> bool {
+    let text = text.strip_prefix("W/").unwrap_or(text);
+    let inner = text.strip_prefix('"').and_then(|of| of.strip_suffix('"'));
+    let may = |c: char| c.is_ascii_alphanumeric() || "-_.+/".contains(c);
+    inner.is_some_and(|inner| inner.chars().all(may))
+}
+
+/// A value without the addresses of mail in it, as a user agent has that of who runs it.
+fn without_addresses(value: &str) -> String {
+    let is_address = |word: &&str| {
+        let may = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+        word.split_once('@').is_some_and(|(user, host)| {
+            [user, host].iter().all(|of| of.chars().all(may))
+                && host.contains('.')
+                && !is_drawn(user)
+        })
+    };
+    let words = value.split([' ', '(', ')', '<', '>', ';', ',']);
+    let kept: Vec<&str> = words.filter(|word| !is_address(word)).collect();
+    kept.join(" ")
 }
 
 /// Nothing of a text that lets somebody in as it is: the variable that holds it may be told.
@@ -167,6 +216,14 @@ pub(crate) fn recorded_variable(text: &str) -> String {
     match variable_of(text) {
         Some(_) => text.to_owned(),
         None => NOT_KEPT.to_owned(),
+    }
+}
+
+/// What records keep of what was given as a target: the variable that holds it, or [`recorded_url`].
+pub(crate) fn recorded_target(text: &str) -> String {
+    match variable_of(text) {
+        Some(_) => text.trim().to_owned(),
+        None => recorded_url(text),
     }
 }
 
@@ -211,7 +268,9 @@ fn recorded_query(query: &str) -> String {
     let part = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
-        let is_known = HARMLESS_QUERIES.iter().any(is);
+        let is_known = HARMLESS_QUERIES.iter().any(is)
+            || PLAIN_QUERIES.iter().any(is) && is_of_words_and_numbers(value)
+            || name.eq_ignore_ascii_case("id") && is_short_number(value);
         match (is_known && !looks_secret(value), pair.contains('=')) {
             (true, _) => pair.to_owned(),
             (false, _) if pair.is_empty() => String::new(),
@@ -226,7 +285,7 @@ fn recorded_query(query: &str) -> String {
 /// Whether it may be told what a value is called.
 fn is_plain_name(name: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
-    name.chars().all(is_of_name) && !has_drawn_word(name)
+    name.chars().all(is_of_name) && !is_drawn(name)
 }
 
 /// An address whose path has no part that is long and means nothing, or a pair with a secret name.
@@ -239,7 +298,14 @@ fn recorded_path(address: &str) -> String {
         let login = part.rsplit_once('@');
         login.is_some_and(|(before, _)| before.contains(':'))
     };
-    let hides = |part: &str| has_secret_pair(part) || has_drawn_word(part) || has_login(part);
+    // Somebody meant another server, with a key before its colon.
+    let has_server = |part: &str| part.split(',').skip(1).any(|of| of.contains(':'));
+    // A share has no path, but its guest links do.
+    let is_share = address.starts_with("share+");
+    let hides = |part: &str| {
+        let hides = [has_secret_pair, is_drawn, has_login, has_server];
+        hides.iter().any(|hides| hides(part)) || is_share && !part.is_empty()
+    };
     let part = |part: &str| match hides(part) {
         true => NOT_KEPT.to_owned(),
         false => part.to_owned(),
@@ -264,7 +330,9 @@ fn authority_begin(url: &str) -> usize {
 fn without_login(url: &str) -> String {
     let (kept, rest) = url.split_at(authority_begin(url));
     let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    // Of a plan file the port may not be known yet.
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) || port.starts_with('{');
     let has_port = authority
         .rsplit_once(':')
         .is_none_or(|(_, port)| is_port(port) || port.contains(']'));
@@ -275,6 +343,12 @@ fn without_login(url: &str) -> String {
     };
     match end {
         Some(end) => format!("{kept}{NOT_KEPT}{}", &rest[end..]),
+        None if !has_port => {
+            let host = authority
+                .rsplit_once(':')
+                .map_or(authority, |(host, _)| host);
+            format!("{kept}{host}:{NOT_KEPT}{}", &rest[authority.len()..])
+        }
         None => url.to_owned(),
     }
 }
@@ -283,13 +357,8 @@ fn without_login(url: &str) -> String {
 /// much.
 fn looks_secret(value: &str) -> bool {
     let words = value.split(|c: char| !c.is_ascii_alphanumeric() && !"+/_-=%.".contains(c));
-    let has_long = words.into_iter().any(is_long_and_mixed);
-    let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-    let has_scheme = words.any(|word| {
-        SCHEMES
-            .iter()
-            .any(|scheme| scheme.eq_ignore_ascii_case(word))
-    });
+    let has_long = words.into_iter().any(is_drawn);
+    let has_scheme = has_scheme(value);
     let has_login = value.contains('@');
     let has_url = value.contains("://") && recorded_url(value) != value;
     has_long || has_scheme || has_login || has_url || has_secret_pair(value)
@@ -307,16 +376,17 @@ fn has_secret_pair(value: &str) -> bool {
     })
 }
 
-/// Whether a long run of letters and digits in it was drawn.
-fn has_drawn_word(text: &str) -> bool {
-    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(is_long_and_mixed)
-}
-
-fn is_long_and_mixed(word: &str) -> bool {
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
-    word.len() >= LONG_WORD && digits > 0 && letters > 0
+/// Whether one of its words is that before what lets somebody in. "Basic" is also said of what is simple:
+/// no name and password in base64 look like the word behind it.
+fn has_scheme(value: &str) -> bool {
+    let words = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_scheme = |word: &&str| SCHEMES.iter().any(|of| of.eq_ignore_ascii_case(word));
+    let is_simple = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let has_basic = words
+        .windows(2)
+        .any(|two| two[0].eq_ignore_ascii_case("basic") && !is_simple(two[1]));
+    words.iter().any(is_scheme) || has_basic
 }
 
 #[cfg(test)]
@@ -335,6 +405,18 @@ mod tests {
             ("x-amz-storage-class", "STANDARD_IA"),
             ("x-amz-acl", "bucket-owner-full-control"),
             ("Range", "bytes=0-99"),
+            ("Accept", "application/vnd.github.v3+json"),
+            ("User-Agent", "fathom (ops@example.com)"),
+            ("User-Agent", "basic check"),
+            ("If-None-Match", "\"etag\""),
+            (
+                "If-Match",
+                "W/\"d41d8cd98f00b204e9800998ecf8427e-12\", \"a\"",
+            ),
+            ("Sec-Fetch-Mode", "cors"),
+            ("X-Forwarded-For", "203.0.113.7, 2001:db8::1"),
+            ("X-Request-Id", "check-7"),
+            ("X-Request-Id", "0f8fad5b-d9cb-469f-a165-70867728950e"),
         ] {
             assert!(is_harmless_header(name, value), "{name}: {value}");
         }
@@ -354,7 +436,13 @@ mod tests {
             ("User-Agent", "me; token=abc"),
             ("User-Agent", "0123456789abcdef0123"),
             ("Origin", "https://user:pw@h"),
-            ("Origin", "https://h/?id=5"),
+            ("Origin", "https://h/?pin=5"),
+            ("User-Agent", "basic aHVudGVyMg"),
+            ("User-Agent", "x (u:hunter2@example.com)"),
+            ("User-Agent", "x 0f8fad5b-d9cb-469f-a165-70867728950e"),
+            ("User-Agent", "hunter2@h"),
+            ("If-None-Match", "\"Bearer x\""),
+            ("Accept", "0f8fad5b-d9cb-469f-a165-70867728950e"),
             ("Content-Type", "x?password=hunter2"),
         ] {
             assert!(!is_harmless_header(name, value), "{name}: {value}");
@@ -401,10 +489,52 @@ mod tests {
         ] {
             assert_eq!(recorded_url(text), kept);
         }
+    }
+
+    #[test]
+    fn a_part_that_was_drawn_or_names_a_key_is_not_recorded_and_names_of_objects_are() {
+        for (text, kept) in [
+            (
+                "http://h/hook/0f8fad5b-d9cb-469f-a165-70867728950e",
+                "http://h/hook/(not recorded)",
+            ),
+            (
+                "http://h/bot110201543:AAHdqTcvCH1vGWJx-eSeofSAs0K5PALDsaw/sendMessage",
+                "http://h/(not recorded)/sendMessage",
+            ),
+            (
+                "http://h/s/ABC_DEF1234ghIkl_zyx57W2v1u12_3ew1",
+                "http://h/s/(not recorded)",
+            ),
+            (
+                "http://h/d/qzjwkxhvbnmtrplkdsgfycaeio",
+                "http://h/d/(not recorded)",
+            ),
+            (
+                "http://h/d/01234567890123456789",
+                "http://h/d/(not recorded)",
+            ),
+            ("http://h/x,AKIA:hunter2", "http://h/(not recorded)"),
+            (
+                "share+http://h/g/hunter2",
+                "share+http://h/(not recorded)/(not recorded)",
+            ),
+            ("AKIA:hunter2", "AKIA:(not recorded)"),
+            (
+                "http://h/x?q=hunter2&id=a1",
+                "http://h/x?q=(not recorded)&id=(not recorded)",
+            ),
+        ] {
+            assert_eq!(recorded_url(text), kept);
+        }
         for text in [
             "http://[::1]:80/a@b",
             "http://h/@scope/x",
-            "s3://bucket@http://h:x",
+            "s3://bucket@http://h:{port}/a@b",
+            "{url}/x",
+            "http://h/report_final_v2/build-artifacts",
+            "http://h/my-bucket-2026-11-27/x",
+            "http://h/x?q=two+words&id=5&prefix=logs/2026",
             "s3://my-bucket@https://a:9000,https://b:9000",
             "http://h:1/benchmark-2026-11-27-objects/x",
             "http://h?",
@@ -427,5 +557,7 @@ mod tests {
         assert_eq!(given("header", "A: b").unwrap(), "A: b");
         assert_eq!(recorded_variable("@A"), "@A");
         assert_eq!(recorded_variable("link"), NOT_KEPT);
+        assert_eq!(recorded_target(" @A "), "@A");
+        assert_eq!(recorded_target("http://u:p@h"), "http://(not recorded)@h");
     }
 }

@@ -2,7 +2,10 @@
 //! `share+http://HOST:PORT`.
 
 use crate::LoadError;
-use crate::secret::recorded_url;
+use crate::secret::{NOT_KEPT, given, recorded_url, variable_of};
+
+/// What targets look like.
+const EXAMPLES: &str = "examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001";
 
 /// One server of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,12 +47,57 @@ impl LoadTarget {
     /// # Errors
     /// The text is no target; the error says what one looks like.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
-        let refused = |why: &str| {
-            LoadError::asked(format!(
-                "target {:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001",
-                recorded_url(text)
-            ))
+        Self::read(text).map_err(|why| {
+            let shown = recorded_url(text);
+            LoadError::asked(format!("target {shown:?}: {why}; {EXAMPLES}"))
+        })
+    }
+
+    /// As [`LoadTarget::parse`], or `@VARIABLE`: the variable of the environment that holds it. Of what a
+    /// variable holds only scheme and hosts are told.
+    ///
+    /// # Errors
+    /// As there, or the variable is not set or empty.
+    pub fn given(text: &str) -> Result<Self, LoadError> {
+        let held = given("target", text)?;
+        let Some(variable) = variable_of(text) else {
+            return Self::parse(&held);
         };
+        let target = Self::read(held.trim()).map_err(|why| {
+            LoadError::asked(format!(
+                "--target @{variable}: what the variable {variable} of the environment holds is no target: {why}; {EXAMPLES}"
+            ))
+        })?;
+        Ok(Self {
+            text: target.scheme_and_hosts(),
+            ..target
+        })
+    }
+
+    /// Nothing but where it is.
+    fn scheme_and_hosts(&self) -> String {
+        let before = match &self.service {
+            Service::S3 { .. } => format!("s3://{NOT_KEPT}@"),
+            Service::Http { .. } => String::new(),
+            Service::Share => "share+".to_owned(),
+        };
+        let behind = match &self.service {
+            Service::Http { path, query } if !path.is_empty() || !query.is_empty() => {
+                format!("/{NOT_KEPT}")
+            }
+            Service::Http { .. } | Service::S3 { .. } | Service::Share => String::new(),
+        };
+        let url = |endpoint: &Endpoint| {
+            let scheme = if endpoint.is_tls { "https" } else { "http" };
+            format!("{scheme}://{}{behind}", endpoint.authority)
+        };
+        let urls: Vec<String> = self.endpoints.iter().map(url).collect();
+        format!("{before}{}", urls.join(","))
+    }
+
+    /// Reads a target; the error tells nothing of it.
+    fn read(text: &str) -> Result<Self, String> {
+        let refused = |why: &str| why.to_owned();
         let (service, urls) = if let Some(rest) = text.strip_prefix("s3://") {
             let (bucket, urls) = rest
                 .split_once('@')
@@ -81,7 +129,7 @@ impl LoadTarget {
         let mut endpoints = Vec::new();
         let mut path = None;
         for url in urls.split(',') {
-            let (endpoint, rest) = endpoint(url).map_err(|why| refused(&why))?;
+            let (endpoint, rest) = endpoint(url)?;
             endpoints.push(endpoint);
             let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
             let trimmed = (rest.trim_end_matches('/').to_owned(), query.to_owned());
@@ -157,11 +205,11 @@ fn must_be_encoded(text: &str) -> bool {
 fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
     let (scheme, rest) = url
         .split_once("://")
-        .ok_or_else(|| format!("{:?} has no http:// or https://", recorded_url(url)))?;
+        .ok_or("each of its servers begins with http:// or https://")?;
     let is_tls = match scheme {
         "http" => false,
         "https" => true,
-        other => return Err(format!("{other}:// is neither http:// nor https://")),
+        _ => return Err("each of its servers begins with http:// or https://".into()),
     };
     let (authority, path) = rest
         .find(['/', '?'])
@@ -307,6 +355,10 @@ mod tests {
             "share+http://:swordfish@h:1",
             "http://h:1,http://user:swordfish@h:2",
             "http://h:1/a#b?token=swordfish",
+            "http://h/x?format=json,sig:swordfish",
+            "https://h/x,AKIA:swordfish",
+            "share+http://h/g/swordfish",
+            "AKIA:swordfish",
         ] {
             let error = LoadTarget::parse(text).unwrap_err().to_string();
             assert!(
@@ -314,6 +366,21 @@ mod tests {
                 "{text}: {error}"
             );
             assert!(error.contains("(not recorded)"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn of_what_a_variable_holds_only_scheme_and_hosts_are_told() {
+        for (text, told) in [
+            ("http://h:8/a/b?page=2", "http://h:8/(not recorded)"),
+            ("https://h/", "https://h"),
+            (
+                "s3://my-bucket@http://a:9000,https://b",
+                "s3://(not recorded)@http://a:9000,https://b",
+            ),
+            ("share+http://h:1", "share+http://h:1"),
+        ] {
+            assert_eq!(LoadTarget::read(text).unwrap().scheme_and_hosts(), told);
         }
     }
 

@@ -2,11 +2,15 @@
 
 use crate::Task;
 use lab::{Builtins, Passes, PlanCell, PlanFile, WorkSpec, usual_lead_in_ns};
+use object::LoadOption;
 use record::{
     PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload, Preference, Quantity,
     Role, Stopping,
 };
 use units::Nanos;
+
+/// The key of a workload that is a load.
+const LOAD: &str = "load";
 
 /// For each arm of the plan the arm of the file.
 pub(super) fn arms(file: &PlanFile) -> Vec<usize> {
@@ -21,7 +25,7 @@ pub(super) fn kind(file: &PlanFile) -> &'static str {
     let first = file.cells.first().and_then(|cells| cells.first());
     let work = first.and_then(|cell| cell.work(&Builtins::sample("fathom")).ok());
     match work {
-        Some(WorkSpec::Load { .. }) => "load",
+        Some(WorkSpec::Load { .. }) => LOAD,
         Some(WorkSpec::Run { .. } | WorkSpec::Command(_)) | None => "run",
     }
 }
@@ -85,7 +89,7 @@ pub(super) fn facts(
         name: row.name.clone(),
         workloads: arms
             .iter()
-            .map(|index| surrounded(cells[*index].planned(), file))
+            .map(|index| surrounded(without_secrets(cells[*index].planned()), file))
             .collect(),
     };
     let (stopping, [least_passes, most_passes]) = passes(file);
@@ -107,6 +111,27 @@ pub(super) fn facts(
         arms: arms.iter().enumerate().map(arm).collect(),
         rows: file.rows.iter().zip(&file.cells).map(row).collect(),
     }
+}
+
+/// What a plan keeps of a load: as its records do, nothing that lets somebody in. What a variable of the
+/// environment holds is read when it runs and stands nowhere.
+fn without_secrets(mut planned: PlannedWorkload) -> PlannedWorkload {
+    if !planned.options.contains_key(LOAD) {
+        return planned;
+    }
+    let recorded = |name: &str, text: &str| {
+        let option = LoadOption::named(name);
+        option.map_or_else(|| text.to_owned(), |option| option.recorded(text))
+    };
+    for target in &mut planned.targets {
+        *target = recorded("target", target);
+    }
+    for (key, text) in &mut planned.options {
+        if let Some(name) = key.strip_prefix("set.") {
+            *text = recorded(name, text);
+        }
+    }
+    planned
 }
 
 /// What a slot is beside its own: what is done to the machine before it, and how long it may take.

@@ -37,7 +37,8 @@ pub(super) fn run(
 ) -> Result<i32> {
     if candidates.is_empty() {
         return Err(Usage(format!(
-            "nothing to compare with {base}: name a CANDIDATE, as a TOML file or KEY=VALUE; example: engine=io_uring"
+            "nothing to compare with {}: name a CANDIDATE, as a TOML file or KEY=VALUE; example: engine=io_uring",
+            loads::shown(base)
         ))
         .into());
     }
@@ -75,8 +76,17 @@ pub(super) fn run(
         (None, None) => return Ok(0),
     };
     let context = context::context(1_000_000_000)?;
-    let live = Live::open(matches, &names.join(" | "))?;
+    let live = Live::open(matches, &title(matches, &names))?;
     conclude(&experiment, asked, &mut Alone, &context, &live)
+}
+
+/// What a page of it is called.
+fn title(matches: &ArgMatches, names: &[String]) -> String {
+    let shown = |name: &String| match matches.contains_id("load") {
+        true => loads::shown(name),
+        false => name.clone(),
+    };
+    names.iter().map(shown).collect::<Vec<_>>().join(" | ")
 }
 
 /// What is to be measured; where it goes is asked of whoever keeps the records.

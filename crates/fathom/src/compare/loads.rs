@@ -3,7 +3,7 @@
 use super::sides::{Measured, pairs, unused};
 use super::subject::TARGET;
 use crate::exit::Usage;
-use crate::load::arm::{check_key, is_key, task};
+use crate::load::arm::{check_key, is_key, is_repeated, recorded, task};
 use anyhow::{Context as _, Result};
 use clap::ArgMatches;
 use conduct::{Row, Task};
@@ -46,9 +46,9 @@ pub(super) fn sides(
         if ENDS.iter().all(|end| !given.contains_key(*end)) {
             given.insert("duration".into(), slot.exact());
         }
-        let task = task(scenario, &given).with_context(|| name.clone())?;
+        let task = task(scenario, &given).with_context(|| shown(name))?;
         let taken: Vec<&str> = arms.iter().map(String::as_str).collect();
-        arms.push(unused(&recorded_url(name), &taken));
+        arms.push(unused(&shown(name), &taken));
         tasks.push(Task::Load(Box::new(task)));
     }
     Ok(Measured {
@@ -74,15 +74,38 @@ fn is_url(word: &str) -> bool {
     word.find("://").is_some_and(|at| !word[..at].contains('='))
 }
 
+/// What may be told of the words for a side: as of records, nothing that lets somebody in.
+pub(super) fn shown(side: &str) -> String {
+    if is_url(side) {
+        return recorded_url(side);
+    }
+    let shown = pairs(side, is_key).into_iter().map(|pair| {
+        match pair.split_once('=').filter(|(key, _)| is_key(key.trim())) {
+            Some((key, value)) => format!("{key}={}", recorded(key.trim(), value.trim())),
+            None => recorded_url(&pair),
+        }
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
 fn set(given: &mut BTreeMap<String, String>, pair: &str) -> Result<()> {
-    let (key, value) = pair.split_once('=').ok_or_else(|| {
+    let is_word = |key: &str| {
+        key.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_ ".contains(c))
+    };
+    let (key, value) = pair.split_once('=').filter(|(key, _)| is_word(key)).ok_or_else(|| {
         Usage(format!(
-            "{pair:?} is neither a server nor KEY=VALUE; example: target=s3://bucket@http://127.0.0.1:9000 or users=8"
+            "{:?} is neither a server nor KEY=VALUE; example: target=s3://bucket@http://127.0.0.1:9000 or users=8",
+            recorded_url(pair)
         ))
     })?;
-    let key = key.trim();
+    let (key, value) = (key.trim(), value.trim());
     check_key(key)?;
-    given.insert(key.to_owned(), value.trim().to_owned());
+    match given.get_mut(key) {
+        // Of headers all count, a line each.
+        Some(all) if is_repeated(key) => *all = format!("{all}\n{value}"),
+        Some(_) | None => drop(given.insert(key.to_owned(), value.to_owned())),
+    }
     Ok(())
 }
 
@@ -151,5 +174,36 @@ mod tests {
         );
         assert!(refused("get").contains("is neither a server nor KEY=VALUE"));
         assert!(refused("find-knee=p99<1s").contains("unknown option"));
+        for pair in ["u:hunter2@h", "u:hunter2@h/x?page=1", "hunter2.x@h=1"] {
+            assert!(!refused(pair).contains("hunter2"), "{}", refused(pair));
+        }
+    }
+
+    #[test]
+    fn of_a_side_nothing_is_told_that_lets_somebody_in() {
+        for (side, told) in [
+            ("http://u:hunter2@h", "http://(not recorded)@h"),
+            ("guest=hunter2,users=8", "guest=(not recorded),users=8"),
+            ("target=@TG", "target=@TG"),
+            (
+                "header=Cookie: a=b,c,users=8",
+                "header=Cookie: (not recorded),users=8",
+            ),
+            ("header=@H,header=Accept: a", "header=@H,header=Accept: a"),
+            ("users=8", "users=8"),
+        ] {
+            assert_eq!(shown(side), told);
+        }
+    }
+
+    #[test]
+    fn headers_of_a_side_stand_beside_those_of_all() {
+        let mut given = BTreeMap::new();
+        for pair in ["header=Accept: a", "header=Pragma: b", "target=http://h:1/"] {
+            set(&mut given, pair).unwrap();
+        }
+        let task = task("fetch", &given).unwrap();
+        assert_eq!(task.asked["header"], "Accept: a, Pragma: b");
+        assert_eq!(task.plan.effective()["header"], "Accept: a, Pragma: b");
     }
 }

@@ -13,6 +13,11 @@ pub(crate) fn is_key(key: &str) -> bool {
     LoadOption::named(key).is_some_and(|option| option.is_of_arms)
 }
 
+/// Whether an arm may have it several times.
+pub(crate) fn is_repeated(key: &str) -> bool {
+    LoadOption::named(key).is_some_and(|option| option.is_repeated)
+}
+
 /// Refuses what no option of an arm is called.
 ///
 /// # Errors
@@ -31,6 +36,11 @@ fn named(key: &str) -> Result<&'static LoadOption, SpecError> {
         })
 }
 
+/// What may be told of an option of an arm.
+pub(crate) fn recorded(key: &str, text: &str) -> String {
+    LoadOption::named(key).map_or_else(|| text.to_owned(), |option| option.recorded(text))
+}
+
 /// The load of a scenario with these options, as its command line would have it.
 ///
 /// # Errors
@@ -40,7 +50,13 @@ pub(crate) fn task(scenario: &str, given: &BTreeMap<String, String>) -> Result<L
     let mut asked = BTreeMap::from([("scenario".to_owned(), scenario.to_owned())]);
     for (key, text) in given {
         let option = named(key)?;
-        option.read(&mut load, text).map_err(usage)?;
+        match option.is_repeated {
+            true => text
+                .lines()
+                .try_for_each(|line| option.read(&mut load, line)),
+            false => option.read(&mut load, text),
+        }
+        .map_err(usage)?;
         // A switch that is off was not asked for.
         if option.value().is_some() || text == "true" {
             asked.insert(key.clone(), option.recorded(text));

@@ -279,6 +279,11 @@ fn run_spec(table: &NodeTable<'_>) -> Result<WorkSpec, Wrong> {
 }
 
 fn load_spec(table: &NodeTable<'_>) -> Result<WorkSpec, Wrong> {
+    let header = table.get("set").and_then(|set| set.get("header"));
+    if header.is_some_and(|header| header.items().is_some()) {
+        // A comma, by which lists are joined, is part of many headers.
+        return Err(table.wrong("set", "header is a text; of several each is a line of it"));
+    }
     Ok(WorkSpec::Load {
         scenario: table.text("load")?.unwrap_or_default(),
         target: table.text("target")?,
