@@ -239,6 +239,11 @@ fn in_memory(record: &Record) -> bool {
         .is_some_and(|storage| storage.is_memory == Some(true))
 }
 
+/// Whether a trial of our own never came to its measured time, as one that could not connect.
+fn measured_nothing(record: &Record) -> bool {
+    record.source.is_none() && record.elapsed_ns == 0
+}
+
 /// What was counted of a kind; nothing where the kind does not occur.
 fn counted(record: &Record, kind: &str) -> Operations {
     record.operations.kind(kind).cloned().unwrap_or_default()

@@ -29,7 +29,7 @@ impl SlowHost {
 
 /// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all: none where there is one host, none where a
 /// schedule says what each does or directories of any size are what an operation is, none where nobody did
-/// more than some operations, and none that never began.
+/// more than some operations, and none that had nothing to do.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.host_parts();
@@ -42,9 +42,9 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
         let until = until.and_then(StonewallAccount::per_second);
         until.or_else(|| own.operations_per_second())
     };
-    let begun = hosts.iter().enumerate();
-    let begun = begun.filter(|(_, own)| own.part.has_begun());
-    let rates: Vec<_> = begun
+    let worked = hosts.iter().enumerate();
+    let worked = worked.filter(|(_, own)| own.part.had_work());
+    let rates: Vec<_> = worked
         .map(|(at, own)| (at, own.host, rate(own.part).unwrap_or_default()))
         .collect();
     let most = hosts.iter().map(|own| own.part.operations.count()).max();
@@ -86,6 +86,7 @@ mod tests {
                 ..Operations::default()
             };
             part.operations.insert("read", read);
+            part.loops.worker_ns = part.elapsed_ns.into();
             let host = part.generator_mut();
             host.environment.system.hostname = Some(format!("node{rank}"));
             host.rank = Some(rank);
@@ -151,6 +152,17 @@ mod tests {
         assert!(slow_hosts(&group(&[0, 0])).is_empty());
         let never_began = |part: &mut Record| (part.elapsed_ns, part.operations) = <_>::default();
         assert!(slow_hosts(&changed(&[1000, 0, 990], 1, never_began)).is_empty());
+        let idle = |part: &mut Record| {
+            (part.operations, part.loops) = <_>::default();
+            part.elapsed_ns = 300_000;
+        };
+        assert!(slow_hosts(&changed(&[1000, 0, 990], 1, idle)).is_empty());
+        let stuck = |part: &mut Record| {
+            part.operations = record::Measurements::default();
+            part.loops.abandoned = 1;
+        };
+        let slow = slow_hosts(&changed(&[1000, 0, 990], 1, stuck));
+        assert_eq!(slow.len(), 1, "it had work");
         let mut paced = group(&[1000, 500]);
         paced.effective.insert("rate-iops".into(), "1500".into());
         assert!(slow_hosts(&paced).is_empty());

@@ -6,7 +6,7 @@
 //! order is that of the plan or of the records, never that of the results.
 
 use crate::io500::{Io500Result, io500};
-use crate::{DifferingFact, RowComparison, Severity};
+use crate::{DifferingFact, Finding, RowComparison, Severity};
 use record::{Histogram, Quantity, Record, Role, Status};
 use stats::Drift;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,6 +181,8 @@ pub struct GroupedFinding {
     pub message: String,
     pub advice: String,
     pub differing: Vec<DifferingFact>,
+    /// What else the rule says of the record that the message is about, the gravest first.
+    pub others: Vec<Finding>,
     /// Empty: about several records together.
     pub records: Vec<usize>,
     /// Of those records, each name once.

@@ -189,13 +189,13 @@ impl Record {
 
     /// Says of the group what only all of its ranks together show.
     pub(crate) fn tell_of_group(&mut self) {
-        // Who measured nothing began with nothing.
+        // To whom nothing fell began with nothing.
         let began = || {
-            let has_begun = |host: &&HostAccount| {
+            let had_work = |host: &&HostAccount| {
                 let part = host.part.as_ref();
-                part.is_none_or(|part| part.elapsed_ns > 0)
+                part.is_none_or(|part| part.had_work())
             };
-            self.generators().filter(has_begun)
+            self.generators().filter(had_work)
         };
         let ranks = began().filter(|host| host.rank.is_some());
         let late: Vec<u64> = ranks.map(|host| host.late_ns).collect();
@@ -307,12 +307,86 @@ mod tests {
     fn where_one_rank_alone_had_something_to_do_there_is_no_skew() {
         let skew = |elapsed: [u64; 3]| {
             let parts = (0..).zip(elapsed);
-            let parts = parts.map(|(rank, elapsed_ns)| part(rank, None, "x", elapsed_ns));
+            let parts = parts.map(|(rank, elapsed_ns)| {
+                let mut part = part(rank, None, "x", elapsed_ns);
+                part.loops.worker_ns = elapsed_ns.into();
+                part
+            });
             Record::merge_all(parts).unwrap().group.unwrap().skew_ns
         };
         assert_eq!(skew([5, 5, 5]), Some(20));
         assert_eq!(skew([5, 0, 5]), Some(20));
         assert_eq!(skew([0, 5, 0]), None);
         assert_eq!(skew([0, 0, 0]), None);
+    }
+
+    /// Three ranks, of which the first worked for 4 and the last began when the others were done: how
+    /// long all took, how far they began apart and how far their clocks may be off, with a last one so.
+    fn with_last(change: fn(&mut Record)) -> (u64, Option<u64>, Option<u64>) {
+        let parts = (0..3).map(|rank| {
+            let mut part = part(rank, None, "x", 4);
+            part.generator_mut().clock_bound_ns = Some(100 + u64::from(rank));
+            if rank == 2 {
+                part.elapsed_ns = 1000;
+                change(&mut part);
+            } else {
+                part.loops.worker_ns = 4;
+                let read = crate::Operations {
+                    count: 1,
+                    ..crate::Operations::default()
+                };
+                part.operations.insert("read", read);
+            }
+            part
+        });
+        let all = Record::merge_all(parts).unwrap();
+        let group = all.group.unwrap();
+        (all.elapsed_ns, group.skew_ns, group.clock_bound_ns)
+    }
+
+    #[test]
+    fn a_rank_whose_workers_found_nothing_to_do_counts_for_no_time() {
+        let idle = (14, Some(10), Some(101));
+        assert_eq!(with_last(|_| ()), idle);
+        let keeps_a_rate = |part: &mut Record| {
+            part.operations.insert("read", crate::Operations::default());
+            part.pace = Some(crate::PaceAccount::default());
+        };
+        assert_eq!(with_last(keeps_a_rate), idle, "nothing was due");
+        let interrupted = |part: &mut Record| part.outcome.status = Status::Interrupted;
+        assert_eq!(with_last(interrupted), idle, "with those who had work");
+    }
+
+    #[test]
+    fn a_rank_that_had_work_and_did_none_of_it_counts() {
+        let stuck: [fn(&mut Record); 8] = [
+            |part| part.loops.abandoned = 1,
+            |part| part.loops.submitted = 1,
+            |part| part.loops.worker_ns = 1000,
+            |part| {
+                part.pace = Some(crate::PaceAccount {
+                    unsent: 1,
+                    ..crate::PaceAccount::default()
+                });
+            },
+            |part| part.errors.push(crate::ErrorCount::default()),
+            |part| {
+                let failed = crate::Operations {
+                    errors: 1,
+                    ..crate::Operations::default()
+                };
+                part.operations.insert("read", failed);
+            },
+            // A worker that was given up says nothing of itself.
+            |part| part.outcome.status = Status::Incomplete,
+            |part| {
+                part.outcome.status = Status::Interrupted;
+                let given_up = format!("stopped; 2 workers did not end and {}", crate::GIVEN_UP);
+                part.outcome.message = Some(given_up);
+            },
+        ];
+        for change in stuck {
+            assert_eq!(with_last(change), (1020, Some(20), Some(102)));
+        }
     }
 }

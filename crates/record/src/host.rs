@@ -219,7 +219,7 @@ impl Record {
         only.unwrap_or(&NOTHING_KNOWN)
     }
 
-    /// Whether its measured time began: what never did says nothing of options and rates.
+    /// Whether its measured time began: what never did says nothing of options.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.elapsed_ns > 0 || !self.operations.is_empty()

@@ -17,6 +17,7 @@ mod group;
 mod histogram;
 mod host;
 mod host_series;
+mod idle;
 mod join;
 mod live;
 mod load;
@@ -52,6 +53,7 @@ pub use host::{
     ProcessAccount,
 };
 pub use host_series::HostSeries;
+pub use idle::GIVEN_UP;
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{

@@ -141,6 +141,12 @@ impl Measurements {
         self.0.is_empty()
     }
 
+    /// Whether anything at all was counted, of any kind.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.0.values().any(Operations::is_any)
+    }
+
     /// Operations of all kinds that succeeded.
     #[must_use]
     pub fn count(&self) -> u64 {

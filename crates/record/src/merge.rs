@@ -159,10 +159,10 @@ impl Record {
 
     /// Its times from a start that was so much earlier.
     fn begin_later(&mut self, late_ns: u64) {
-        let has_begun = self.has_begun();
+        let had_work = self.had_work();
         self.move_edges(|ns| ns.saturating_add(late_ns));
         // To whom nothing fell, no time of the whole was measured.
-        self.elapsed_ns = if has_begun { self.elapsed_ns } else { 0 };
+        self.elapsed_ns = if had_work { self.elapsed_ns } else { 0 };
     }
 
     fn move_edges(&mut self, moved: impl Fn(u64) -> u64) {

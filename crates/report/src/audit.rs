@@ -9,7 +9,7 @@ pub use junit::audit_junit;
 use crate::annotation::{AnnotationLevel, annotation};
 use crate::differing::{differing_items, with_differing};
 use crate::study::escaped;
-use crate::verdicts::{GateOutcome, grouped};
+use crate::verdicts::{GateOutcome, grouped, in_full, others};
 use crate::words::counted;
 use analyze::{Finding, Located, Severity};
 use record::Record;
@@ -95,7 +95,7 @@ pub fn audit_json(account: &AuditAccount<'_>) -> String {
     crate::json_without_commands(&text) + "\n"
 }
 
-/// The findings as a Markdown document, one item a rule; names are escaped, so that none becomes
+/// The findings as a Markdown document, of each rule those of one record; names are escaped, so that none becomes
 /// markup.
 #[must_use]
 pub fn audit_markdown(account: &AuditAccount<'_>) -> String {
@@ -114,22 +114,29 @@ pub fn audit_markdown(account: &AuditAccount<'_>) -> String {
         out.push('\n');
     }
     for (located, records) in grouped {
-        let Finding {
-            rule,
-            severity,
-            message,
-            advice,
-            differing,
-        } = &located.finding;
-        let _infallible = writeln!(
-            out,
-            "- {} {severity} `{rule}`{}: {}\n{}  - help: {}",
-            sign(*severity),
-            escaped(&account.share(&records)),
-            escaped(message),
-            differing_items(differing),
-            escaped(advice)
-        );
+        let share = escaped(&account.share(&records));
+        let others = others(account.found, located);
+        let told: Vec<&Finding> = std::iter::once(&located.finding).chain(others).collect();
+        for (at, finding) in told.iter().enumerate() {
+            let Finding {
+                rule,
+                severity,
+                message,
+                advice,
+                differing,
+            } = finding;
+            let _infallible = writeln!(
+                out,
+                "- {} {severity} `{rule}`{share}: {}",
+                sign(*severity),
+                escaped(message),
+            );
+            out.push_str(&differing_items(differing));
+            // Advice stands once, below all that it is for.
+            if (told.get(at + 1)).is_none_or(|next| next.advice != *advice) {
+                let _infallible = writeln!(out, "  - help: {}", escaped(advice));
+            }
+        }
     }
     out
 }
@@ -153,7 +160,7 @@ pub(crate) fn findings_annotations(
             advice,
             ..
         } = &located.finding;
-        let message = located.finding.in_full();
+        let message = in_full(found, located);
         let level = match severity {
             Severity::Invalid => AnnotationLevel::Error,
             Severity::Warning => AnnotationLevel::Warning,

@@ -44,6 +44,66 @@ mod tests {
     }
 
     #[test]
+    fn every_form_tells_of_each_host_what_the_audit_tells_of_it() {
+        let mut record = joined();
+        record.workers.clear();
+        for (host, share) in record.hosts.iter_mut().zip([0.111, 0.955, 0.222]) {
+            host.machine.steal_share = Some(share);
+            host.machine.throttled_ns = (share > 0.5).then_some(1_500_000_000);
+        }
+        let records = [record];
+        let found = audit(&records);
+        let starved: Vec<&str> = found
+            .iter()
+            .filter(|of| of.finding.rule == "starved")
+            .map(|of| of.finding.message.as_str())
+            .collect();
+        assert_eq!(starved.len(), 4, "{starved:?}");
+        let mut of_study = study(&records, &StudyOptions::default());
+        of_study.findings.retain(|of| of.rule == "starved");
+        let (page, text) = (html(&of_study), study_markdown(&of_study));
+        let layout = crate::TextLayout::default();
+        let on_screen = crate::study_text(&of_study, layout);
+        let on_screen = on_screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value: serde_json::Value = serde_json::from_str(&crate::study_json(&of_study)).unwrap();
+        let others = value["findings"][0]["others"].as_array().unwrap();
+        assert_eq!(others.len(), 3);
+        for message in starved {
+            let what = message.strip_prefix("on ").unwrap();
+            assert!(page.contains(what), "{what}: {page}");
+            assert!(
+                text.contains(&format!("`starved` (record 1): {message}\n")),
+                "{text}"
+            );
+            assert!(on_screen.contains(message), "{on_screen}");
+        }
+        assert!(page.contains("0 invalid, 4 warnings, 0 notes."), "{page}");
+        assert!(text.contains(" 3 findings more below."), "{text}");
+        let places = ["c.jsonl".to_owned()];
+        let account = AuditAccount {
+            found: &found,
+            records: &records,
+            places: &places,
+        };
+        let forms = [
+            audit_markdown(&account),
+            crate::audit_annotations(&account),
+            crate::audit_junit(&account),
+        ];
+        for form in &forms {
+            for share in ["took 11.1%", "took 95.5%", "took 22.2%", "process for 75%"] {
+                assert!(form.contains(share), "{share}: {form}");
+            }
+        }
+        let advice = "repeat when the host is quiet";
+        assert_eq!(
+            text.matches(advice).count(),
+            1,
+            "once below those that it is for: {text}"
+        );
+    }
+
+    #[test]
     fn what_differs_stands_in_every_form() {
         let records = [joined()];
         let found = self_check(&records[0]);

@@ -20,8 +20,8 @@ pub use junit::verdicts_junit;
 pub use markdown::verdicts_markdown;
 
 use analyze::{
-    ArmsComparison, Comparison, ControlCheck, Disagreement, HeldThreshold, Located, LoneRow,
-    Question, RowComparison,
+    ArmsComparison, Comparison, ControlCheck, Disagreement, Finding, HeldThreshold, Located,
+    LoneRow, Question, RowComparison,
 };
 use record::Record;
 use stats::{Reason, Verdict};
@@ -348,6 +348,30 @@ pub(crate) fn grouped(findings: &[Located]) -> Vec<(&Located, Vec<usize>)> {
         }
     }
     out
+}
+
+/// What else is found by the rule of a finding in the record that it is about.
+pub(crate) fn others<'f>(
+    found: &'f [Located],
+    first: &Located,
+) -> impl Iterator<Item = &'f Finding> {
+    let is_other = move |located: &&Located| {
+        located.record.is_some()
+            && located.record == first.record
+            && located.finding.rule == first.finding.rule
+            && located.finding != first.finding
+    };
+    found
+        .iter()
+        .filter(is_other)
+        .map(|located| &located.finding)
+}
+
+/// What is found by the rule of a finding in the record that it is about, on one line.
+pub(crate) fn in_full(found: &[Located], first: &Located) -> String {
+    let others = others(found, first).map(Finding::in_full);
+    let told = std::iter::once(first.finding.in_full()).chain(others);
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// Facts that differ, by what they are said of.

@@ -1,5 +1,6 @@
 //! Caches, write-back and devices need seconds to settle.
 
+use super::measured_nothing;
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
@@ -33,7 +34,10 @@ const LEAST_QUOTED_NS: u64 = 30_000_000_000;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     // A slot is as short as its plan made it; what counts is what its slots add to.
-    if record.trial.is_some() || Effective::of(record).is_start_of_command() {
+    if record.trial.is_some()
+        || measured_nothing(record)
+        || Effective::of(record).is_start_of_command()
+    {
         return Vec::new();
     }
     let (least, severity) = least(record);
@@ -88,6 +92,16 @@ mod tests {
             "400 ms of measured time shows the start of a run, not its steady state"
         );
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn what_never_came_to_its_measured_time_is_not_short() {
+        let mut record = Record {
+            elapsed_ns: 0,
+            ..sound()
+        };
+        super::super::example::set(&mut record, "duration", "2s");
+        assert_eq!(check(&record), []);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+use units::Nanos;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -14,7 +15,7 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 The time that workers were runnable without a CPU (workers[].run_queue_wait_ns, above 5
 %), the share taken by the hypervisor (machine.steal_share, above 1 %), and the time
-stopped by a CPU quota (machine.throttled_ns, above 1 %).
+stopped by a CPU quota (machine.throttled_ns, summed over its CPUs, above 1 %).
 An operation that is finished but not yet seen counts as in flight. A worker that waits
 10 % of its time for a CPU adds that wait to its latencies and takes it from its rate:
 the storage seems slower than it is, most of all in the tail.
@@ -33,6 +34,10 @@ const MOST_THROTTLED: f64 = 0.01;
 const MOST_SWAPPED: u64 = 256;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
+    // A rank that had nothing to do needed none.
+    if record.generator().rank.is_some() && !record.had_work() {
+        return Vec::new();
+    }
     // Virtual time stands still while the CPU is away.
     if record.elapsed_ns == 0 || Effective::of(record).has_virtual_time() {
         return Vec::new();
@@ -72,15 +77,12 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             "repeat when the host is quiet, or on a machine with CPUs of its own",
         ));
     }
-    let throttled = record
-        .generator()
-        .machine
-        .throttled_ns
-        .map_or(0.0, |ns| ratio(ns, record.counted_over_ns()));
-    if throttled > MOST_THROTTLED {
+    let over_ns = record.counted_over_ns();
+    let throttled = record.generator().machine.throttled_ns;
+    if let Some(throttled) = throttled.filter(|ns| ratio(*ns, over_ns) > MOST_THROTTLED) {
         let message = format!(
-            "the control group's CPU quota stopped this process for {} of the time",
-            percent(throttled)
+            "the control group's CPU quota stopped this process for {}",
+            stopped_for(throttled, over_ns)
         );
         out.push(RULE.finding(
             Severity::Warning,
@@ -102,6 +104,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         ));
     }
     out
+}
+
+/// How long a quota stopped a process, which kernels say as a sum over CPUs.
+pub(super) fn stopped_for(throttled_ns: u64, over_ns: u64) -> String {
+    let share = ratio(throttled_ns, over_ns);
+    if share <= 1.0 {
+        return format!("{} of the time", percent(share));
+    }
+    let [throttled, over] = [Nanos(throttled_ns), Nanos(over_ns)];
+    format!("{throttled}, summed over its CPUs, in {over}")
 }
 
 #[cfg(test)]
@@ -132,7 +144,12 @@ mod tests {
         assert_eq!(check(&modelled), []);
         record.generator_mut().machine.steal_share = Some(0.009);
         record.generator_mut().machine.throttled_ns = Some(SECOND / 2);
-        assert!(only(&check(&record)).contains("stopped this process for 5%"));
+        assert!(only(&check(&record)).ends_with("stopped this process for 5% of the time"));
+        record.generator_mut().machine.throttled_ns = Some(12 * SECOND);
+        assert!(
+            only(&check(&record))
+                .ends_with("stopped this process for 12 s, summed over its CPUs, in 10 s")
+        );
     }
 
     #[test]
@@ -145,6 +162,17 @@ mod tests {
             only(&check(&record)),
             "4000 pages were swapped in or out during the run"
         );
+    }
+
+    #[test]
+    fn a_rank_that_had_nothing_to_do_needed_no_cpu() {
+        let mut record = sound();
+        record.generator_mut().rank = Some(1);
+        record.generator_mut().machine.throttled_ns = Some(12 * SECOND);
+        assert_eq!(check(&record).len(), 1);
+        record.operations = record::Measurements::default();
+        record.loops = record::LoopAccount::default();
+        assert_eq!(check(&record), []);
     }
 
     #[test]

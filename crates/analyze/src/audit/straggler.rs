@@ -88,8 +88,8 @@ fn busiest(own: HostPart<'_>) -> Option<String> {
         ));
     }
     if let Some(throttled) = machine.throttled_ns.filter(|ns| *ns > over_ns / 100) {
-        let share = percent((throttled as f64 / over_ns as f64).min(1.0));
-        return Some(format!("a CPU quota stopped it for {share} of the time"));
+        let long = super::starved::stopped_for(throttled, over_ns);
+        return Some(format!("a CPU quota stopped it for {long}"));
     }
     if let Some(busy) = machine.busy_share.filter(|busy| *busy > BUSY) {
         return Some(format!(

@@ -1,5 +1,6 @@
 //! A server on the generator's own machine gives it what it takes from itself.
 
+use super::measured_nothing;
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
@@ -22,7 +23,8 @@ of its own, and report how much the client used.",
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(place) = named_here(record) else {
+    // What was not measured was not disturbed.
+    let Some(place) = named_here(record).filter(|_| !measured_nothing(record)) else {
         return Vec::new();
     };
     let message = format!(
@@ -92,6 +94,13 @@ mod tests {
         let mut stated = sound();
         set(&mut stated, "network", "localhost");
         assert!(only(&check(&stated)).contains("(localhost)"));
+    }
+
+    #[test]
+    fn a_server_that_nobody_reached_lacks_nothing() {
+        let mut record = at("s3://bucket@http://127.0.0.1:9000");
+        record.elapsed_ns = 0;
+        assert_eq!(check(&record), []);
     }
 
     #[test]

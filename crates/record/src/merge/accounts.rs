@@ -210,7 +210,8 @@ impl PaceAccount {
         let measured: Vec<&Record> = parts
             .filter(|part| part.elapsed_ns > 0 || part.pace.is_some())
             .collect();
-        let longest = measured.iter().map(|part| part.elapsed_ns).max();
+        let worked = measured.iter().filter(|part| part.had_work());
+        let longest = worked.map(|part| part.elapsed_ns).max();
         // What ended early, for it failed, was no rate of the whole time.
         let over_all = |part: &Record, pace: &Self| match longest {
             Some(longest) if longest > part.elapsed_ns => Self {

@@ -3,7 +3,7 @@
 
 use super::AuditAccount;
 use crate::junit::{START, escape, hostname, seconds, timestamp};
-use crate::verdicts::grouped;
+use crate::verdicts::{grouped, in_full};
 use analyze::{Severity, rules};
 use record::Record;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ pub fn audit_junit(account: &AuditAccount<'_>) -> String {
             finding.severity,
             rule.id,
             account.share(of),
-            finding.in_full()
+            in_full(account.found, located)
         );
         let (text, advice) = (escape(&text), escape(&finding.advice));
         let _infallible = match finding.severity {

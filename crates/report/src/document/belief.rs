@@ -17,8 +17,8 @@ impl Belief {
 }
 
 pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
-    let is_grave = |line: &&FindingLine<'_>| line.finding.severity != Severity::Note;
-    let mut grave = found.told().filter(is_grave);
+    let is_grave = |severity: Severity| severity != Severity::Note;
+    let mut grave = (found.told()).filter(|line| is_grave(line.finding.severity));
     let Some(FindingLine { finding, whose, .. }) = grave.next() else {
         let text = if study.figures().any(|figure| figure.bounds.is_some()) || is_judged(study) {
             "Nothing that the audit looks at speaks against it."
@@ -32,7 +32,9 @@ pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
             text: text.to_owned(),
         };
     };
-    let more = match grave.count() {
+    let others = grave.flat_map(|line| line.finding.told());
+    let others = finding.others.iter().cloned().chain(others);
+    let more = match others.filter(|of| is_grave(of.severity)).count() {
         0 => String::new(),
         n => format!(" {}{BELOW}", counted(n, "finding")),
     };

@@ -2,7 +2,7 @@
 //! what stands behind it.
 
 use crate::words::counted;
-use analyze::{GroupedFinding, Severity, Study, StudyRow, title};
+use analyze::{Finding, GroupedFinding, Severity, Study, StudyRow, title};
 
 /// What an audit found.
 pub(crate) struct Findings<'s> {
@@ -42,9 +42,8 @@ impl<'s> Findings<'s> {
     pub(crate) fn as_always(&self) -> Option<String> {
         let always = self.lines.iter().filter(|line| line.finding.is_always);
         // Which of the records a message names stands with the findings.
-        let messages: Vec<String> = always
-            .map(|line| without_asides(&line.finding.message))
-            .collect();
+        let told = always.flat_map(|line| line.finding.told());
+        let messages: Vec<String> = told.map(|of| without_asides(&of.message)).collect();
         (!messages.is_empty()).then(|| format!("As always: {}.", messages.join("; ")))
     }
 
@@ -55,8 +54,9 @@ impl<'s> Findings<'s> {
             let found = ["The audit found nothing else.", "The audit found nothing."];
             return found[usize::from(is_all)].to_owned();
         }
+        let told: Vec<Finding> = self.told().flat_map(|line| line.finding.told()).collect();
         let count = |severity: Severity| {
-            let of = self.told().filter(|line| line.finding.severity == severity);
+            let of = told.iter().filter(|finding| finding.severity == severity);
             of.count()
         };
         format!(
@@ -235,6 +235,7 @@ mod tests {
             message: "m".into(),
             advice: "a".into(),
             differing: Vec::new(),
+            others: Vec::new(),
             records: study.rows[1].cells[0].as_ref().unwrap().records.clone(),
             names: std::collections::BTreeSet::new(),
             example: None,

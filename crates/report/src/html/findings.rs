@@ -2,6 +2,7 @@
 
 use super::{name, severity_sign};
 use crate::document::{FindingLine, Findings};
+use crate::words::counted;
 use maud::{Markup, html};
 
 pub(super) fn findings(found: &Findings<'_>) -> Markup {
@@ -22,25 +23,32 @@ pub(super) fn findings(found: &Findings<'_>) -> Markup {
 
 fn line(line: &FindingLine<'_>) -> Markup {
     let finding = line.finding;
+    // Advice stands once, below all that it is for.
+    let told = finding.told();
     html! {
         details class={ "finding " (finding.severity) } {
             summary {
                 b { (severity_sign(finding.severity)) " " (finding.severity) } " "
                 span class="headline" { (line.headline) }
                 @if let Some(whose) = &line.whose { " " small { (name(whose)) } }
+                @if told.len() > 1 { " " small { (counted(told.len(), "finding")) } }
             }
-            p { (capital(&finding.message)) "." }
-            @if !finding.differing.is_empty() {
-                table {
-                    @for fact in &finding.differing {
-                        tr {
-                            th { (fact.what) }
-                            td { @for value in &fact.values { div { (value) } } }
+            @for (at, of) in told.iter().enumerate() {
+                p { @if of.severity != finding.severity { b { (of.severity) } ": " } (capital(&of.message)) "." }
+                @if !of.differing.is_empty() {
+                    table {
+                        @for fact in &of.differing {
+                            tr {
+                                th { (fact.what) }
+                                td { @for value in &fact.values { div { (value) } } }
+                            }
                         }
                     }
                 }
+                @if told.get(at + 1).is_none_or(|next| next.advice != of.advice) {
+                    p { (capital(&of.advice)) "." }
+                }
             }
-            p { (capital(&finding.advice)) "." }
             p class="quiet" { "Rule " code { (finding.rule) } "; " code { "fathom explain " (finding.rule) } " says more." }
         }
     }

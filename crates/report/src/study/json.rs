@@ -8,7 +8,7 @@ use crate::document::{
 };
 use crate::sentence;
 use crate::verdicts::verdict_fields;
-use analyze::{Cell, Fact, Range, RowComparison, Study, StudyRow};
+use analyze::{Cell, Fact, Finding, Range, RowComparison, Study, StudyRow};
 use record::ThresholdResult;
 use serde_json::{Value, json};
 use stats::Estimate;
@@ -29,7 +29,15 @@ pub fn study_json(study: &Study) -> String {
         .iter()
         .map(|f| {
             let entry = json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of, "always": f.is_always });
-            with_differing(entry, &f.differing)
+            let mut entry = with_differing(entry, &f.differing);
+            if !f.others.is_empty() {
+                let other = |of: &Finding| {
+                    let entry = json!({ "severity": of.severity.to_string(), "message": of.message, "advice": of.advice });
+                    with_differing(entry, &of.differing)
+                };
+                entry["others"] = f.others.iter().map(other).collect();
+            }
+            entry
         })
         .collect();
     let left_out: Vec<Value> = study

@@ -99,18 +99,23 @@ fn findings(out: &mut String, found: &Findings<'_>) {
     }
     out.push('\n');
     for line in found.told() {
-        let finding = line.finding;
         let whose = line.whose.as_ref();
         let whose = whose.map_or_else(|| "the records together".to_owned(), |whose| escaped(whose));
-        let _infallible = writeln!(
-            out,
-            "- {} `{}` ({whose}): {}\n{}  - {}",
-            finding.severity,
-            finding.rule,
-            escaped(&finding.message),
-            differing_items(&finding.differing),
-            escaped(&finding.advice)
-        );
+        let told = line.finding.told();
+        for (at, finding) in told.iter().enumerate() {
+            let _infallible = writeln!(
+                out,
+                "- {} `{}` ({whose}): {}",
+                finding.severity,
+                finding.rule,
+                escaped(&finding.message),
+            );
+            out.push_str(&differing_items(&finding.differing));
+            // Advice stands once, below all that it is for.
+            if (told.get(at + 1)).is_none_or(|next| next.advice != finding.advice) {
+                let _infallible = writeln!(out, "  - {}", escaped(&finding.advice));
+            }
+        }
     }
 }
 

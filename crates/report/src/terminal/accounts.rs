@@ -234,7 +234,7 @@ fn cpu(page: &mut Page, record: &Record) {
 }
 
 /// CPUs that were busy with it: of each host what it used over the time over which that was counted.
-fn busy(record: &Record) -> f64 {
+pub(super) fn busy(record: &Record) -> f64 {
     let hosts = record.host_parts().into_iter();
     let counted = hosts.filter(|own| own.counted_over_ns() > 0);
     let busy = counted.map(|own| {

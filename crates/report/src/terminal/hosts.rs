@@ -50,7 +50,7 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
 /// The slowest, the median and the fastest of many hosts, and how many lie between.
 fn ends(page: &mut Page, lines: &Lines<'_>, hosts: Vec<(usize, &HostPart<'_>)>) {
     let (begun, idle): (Vec<_>, Vec<_>) =
-        hosts.into_iter().partition(|(_, own)| own.part.has_begun());
+        hosts.into_iter().partition(|(_, own)| own.part.had_work());
     let count = begun.len();
     let told = both_ends(begun, |(_, own)| own.rate().unwrap_or_default());
     let hidden = count - told.len();

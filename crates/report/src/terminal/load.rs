@@ -269,6 +269,25 @@ mod tests {
     use crate::document::example;
 
     #[test]
+    fn cpu_time_of_clients_is_held_against_the_time_over_which_it_was_counted() {
+        let parts = (0..4).map(|rank| {
+            let mut part = example::load("download", 10, 80_000_000, 0);
+            (part.id, part.elapsed_ns) = (rank.to_string(), 1_000_000);
+            let host = part.generator_mut();
+            (host.rank, host.window_ns) = (Some(rank), Some(1_000_000_000));
+            (host.process.user_ns, host.process.system_ns) = (50_000_000, 0);
+            part
+        });
+        let record = Record::merge_all(parts).unwrap();
+        let text = text(&record, &[], &TerminalOptions::default());
+        let line = text.lines().find(|line| line.starts_with("client cpu"));
+        assert!(
+            line.is_some_and(|line| line.ends_with("; 0.20 CPUs")),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn the_summary_of_a_load() {
         let record = example::load("download", 1000, 80_000_000, 2);
         let text = text(&record, &[], &TerminalOptions::default());

@@ -117,20 +117,21 @@ fn findings(page: &mut Page, found: &Findings<'_>) {
     let is_folded = page.layout().folds_findings;
     let is_shown = |line: &&FindingLine<'_>| !is_folded || !line.finding.is_always;
     for line in found.lines.iter().filter(is_shown) {
-        let finding = line.finding;
         let whose = line.whose.as_ref();
         let whose = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
-        let rule = format!("{}[{}]", finding.severity, finding.rule);
-        if is_folded {
-            // What is wrong is told before where: it is what fits the line.
-            let message = format!("{}{whose}", finding.message);
-            write_finding(page, &rule, (message.as_str(), &[]), None);
-            continue;
+        for finding in line.finding.told() {
+            let rule = format!("{}[{}]", finding.severity, finding.rule);
+            if is_folded {
+                // What is wrong is told before where: it is what fits the line.
+                let message = format!("{}{whose}", finding.message);
+                write_finding(page, &rule, (message.as_str(), &[]), None);
+                continue;
+            }
+            let head = format!("{rule}{whose}");
+            let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
+            let told = (finding.message.as_str(), finding.differing.as_slice());
+            write_finding(page, &head, told, advice);
         }
-        let head = format!("{rule}{whose}");
-        let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
-        let told = (finding.message.as_str(), finding.differing.as_slice());
-        write_finding(page, &head, told, advice);
     }
     if page.layout().folds_findings && !found.lines.is_empty() {
         page.wrapped("", 2, UNFOLD);

@@ -1,7 +1,7 @@
 //! Verdicts as Markdown: what the summary of a job shows. Names are escaped, so that none becomes
 //! markup.
 
-use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped};
+use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped, in_full};
 use crate::comparison::{in_cells, leading_facts, sentence};
 use crate::study::escaped;
 use analyze::Disagreement;
@@ -214,7 +214,7 @@ fn findings(out: &mut String, verdicts: &Verdicts<'_>) {
             "- {} `{}`{share}: {}. {}",
             found.severity,
             found.rule,
-            escaped(&found.in_full()),
+            escaped(&in_full(verdicts.findings, located)),
             escaped(&capitalised(&found.advice))
         );
     }

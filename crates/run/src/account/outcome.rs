@@ -3,7 +3,8 @@
 use super::Ended;
 use crate::tally::{Failure, FailureCount};
 use record::{
-    ErrorClass, ErrorCount, Measurements, NOTHING_CHECKED, Outcome, Record, Status, Verification,
+    ErrorClass, ErrorCount, GIVEN_UP, Measurements, NOTHING_CHECKED, Outcome, Record, Status,
+    Verification,
 };
 use std::collections::BTreeMap;
 use workload::VerifyWhen;
@@ -60,7 +61,7 @@ impl Ended<'_> {
         if let Some(caught) = sys::caught_signal() {
             let signal = caught.signal;
             let lost = if lost > 0 {
-                format!("; {lost} workers did not end and were given up")
+                format!("; {lost} workers did not end and {GIVEN_UP}")
             } else {
                 String::new()
             };
@@ -121,7 +122,7 @@ impl Ended<'_> {
                 Status::Incomplete,
                 5,
                 format!(
-                    "{lost} workers and {abandoned} operations did not end in time and were given up"
+                    "{lost} workers and {abandoned} operations did not end in time and {GIVEN_UP}"
                 ),
             );
         }

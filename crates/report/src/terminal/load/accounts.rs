@@ -1,6 +1,6 @@
 //! What a load says of itself beside rates and latencies: its pace, users, connections and cost.
 
-use super::super::accounts::server_use;
+use super::super::accounts::{busy, server_use};
 use super::super::hosts::hosts;
 use super::super::page::{Page, time};
 use record::{LoadAccount, Record};
@@ -103,7 +103,7 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
         None => String::new(),
     };
-    let cpus = lossless::u64_to_f64(used) / lossless::u64_to_f64(record.elapsed_ns.max(1));
+    let cpus = busy(record);
     let cpu = format!(
         "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
         each(used),
