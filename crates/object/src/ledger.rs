@@ -206,13 +206,14 @@ impl Ledger {
             .collect()
     }
 
-    pub(crate) fn errors(&self) -> Vec<ErrorCount> {
+    /// What failed, and where first, as `told` has it of a path.
+    pub(crate) fn errors(&self, told: &dyn Fn(&str) -> String) -> Vec<ErrorCount> {
         let errors = self.errors.borrow();
         let count = |((call, what), failures): (&(Call, String), &Failures)| ErrorCount {
             operation: call.request().name.to_owned(),
             error: what.clone(),
             count: failures.count,
-            first_file: failures.key.clone(),
+            first_file: told(&failures.key),
             first_offset: failures.offset,
             class: Some(failures.class),
         };
@@ -269,7 +270,7 @@ mod tests {
                 5,
             );
         }
-        let [error] = ledger.errors().try_into().unwrap();
+        let [error] = ledger.errors(&str::to_owned).try_into().unwrap();
         assert_eq!(
             (
                 error.operation.as_str(),

@@ -5,6 +5,7 @@ use crate::http2::Line;
 use crate::ledger::Ledger;
 use crate::payload::{Object, Payload};
 use crate::plan::LoadPlan;
+use crate::secret::NOT_KEPT;
 use crate::sign::Credentials;
 use crate::target::Service;
 use crate::user::signs_payload;
@@ -25,6 +26,8 @@ pub(crate) struct LoadSettings {
     pub(crate) cookie: OnceLock<Vec<u8>>,
     /// The lines of every head that were asked for.
     pub(crate) headers: Vec<u8>,
+    /// What is told of the path that every request begins with.
+    told_root: String,
     /// The guest link that files are posted by.
     pub(crate) guest: String,
     pub(crate) signs_payload: bool,
@@ -163,6 +166,7 @@ impl LoadSettings {
         );
         Self {
             service: plan.target.service.clone(),
+            told_root: plan.target.told_root(),
             credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
             cookie: OnceLock::new(),
             headers: {
@@ -187,6 +191,18 @@ impl LoadSettings {
             epoch: since_1970
                 .as_secs()
                 .saturating_sub(clock.now() / 1_000_000_000),
+        }
+    }
+
+    /// The path of a request without what lets somebody in: keys are the load's own.
+    pub(crate) fn told_path(&self, path: &str) -> String {
+        let told = match path.strip_prefix(&self.bucket_path()) {
+            Some(rest) => format!("{}{rest}", self.told_root),
+            None => path.to_owned(),
+        };
+        match self.guest.is_empty() {
+            true => told,
+            false => told.replace(&self.guest, NOT_KEPT),
         }
     }
 

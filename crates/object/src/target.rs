@@ -39,6 +39,8 @@ pub struct LoadTarget {
     pub(crate) text: String,
     pub(crate) service: Service,
     pub(crate) endpoints: Vec<Endpoint>,
+    /// It was taken from the environment, where secrets are put.
+    is_of_variable: bool,
 }
 
 impl LoadTarget {
@@ -70,8 +72,22 @@ impl LoadTarget {
         })?;
         Ok(Self {
             text: target.scheme_and_hosts(),
+            is_of_variable: true,
             ..target
         })
+    }
+
+    /// What is told of the path that its requests begin with.
+    pub(crate) fn told_root(&self) -> String {
+        let root = match &self.service {
+            Service::S3 { bucket } => format!("/{bucket}"),
+            Service::Http { path, .. } => path.clone(),
+            Service::Share => String::new(),
+        };
+        match self.is_of_variable && !root.is_empty() {
+            true => format!("/{NOT_KEPT}"),
+            false => recorded_url(&root),
+        }
     }
 
     /// Nothing but where it is.
@@ -158,6 +174,7 @@ impl LoadTarget {
             text: recorded_url(text),
             service,
             endpoints,
+            is_of_variable: false,
         })
     }
 
@@ -381,6 +398,17 @@ mod tests {
             ("share+http://h:1", "share+http://h:1"),
         ] {
             assert_eq!(LoadTarget::read(text).unwrap().scheme_and_hosts(), told);
+        }
+        for (text, shown, hidden) in [
+            ("http://h/", "", ""),
+            ("http://h/a/sid=2", "/a/(not recorded)", "/(not recorded)"),
+            ("s3://my-bucket@http://a", "/my-bucket", "/(not recorded)"),
+            ("share+http://h:1", "", ""),
+        ] {
+            let mut target = LoadTarget::read(text).unwrap();
+            assert_eq!(target.told_root(), shown);
+            target.is_of_variable = true;
+            assert_eq!(target.told_root(), hidden);
         }
     }
 

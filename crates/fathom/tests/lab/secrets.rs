@@ -2,6 +2,8 @@
 
 use super::{FATHOM, names, text, with_plan};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -185,5 +187,47 @@ fn no_error_about_a_load_tells_a_secret() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(told), "{told}: {said}");
         assert!(!said.contains("hunter2"), "{words:?}: {said}");
+    }
+}
+
+/// A server of which nothing is there.
+fn empty_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the test can do this");
+    let address = listener.local_addr().expect("the test can do this");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let asked = BufReader::new(&stream).lines().map_while(Result::ok);
+            let _head = asked.take_while(|line| !line.is_empty()).count();
+            let _gone = stream.write_all(
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn where_a_request_failed_is_told_without_what_lets_somebody_in() {
+    let dir = tempfile::tempdir().expect("the test can do this");
+    let server = empty_server();
+    let direct = format!("{server}/a/sid=hunter2");
+    let held = format!("{server}/g/hunter2?q=hunter2");
+    for (number, target, told) in [
+        (1, direct.as_str(), "first at /a/(not recorded)"),
+        (2, "@HELD", "first at /(not recorded)"),
+    ] {
+        let file = format!("{number}.jsonl");
+        let words = ["load", "fetch", "--users", "1", "--iterations", "2"];
+        let more = ["--target", target, "--records", &file];
+        let output = Command::new(FATHOM)
+            .args([&words[..], &more].concat())
+            .current_dir(dir.path())
+            .env("HELD", &held)
+            .output()
+            .expect("the test can do this");
+        let kept = fs::read_to_string(dir.path().join(&file)).expect("the test can do this");
+        assert!(all(&output).contains(told), "{told}: {}", all(&output));
+        assert!(!all(&output).contains("hunter2"), "{}", all(&output));
+        assert!(!kept.contains("hunter2"), "{kept}");
     }
 }

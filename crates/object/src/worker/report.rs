@@ -68,7 +68,7 @@ impl Running {
             },
             loop_account,
             phases: ledger.phases(),
-            errors: ledger.errors(),
+            errors: ledger.errors(&|path| self.thread.settings.told_path(path)),
             endpoints: ledger
                 .endpoints(self.thread.peers.iter().map(|peer| peer.authority.as_str())),
             iterations: ledger.iterations.take(),
