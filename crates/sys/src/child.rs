@@ -4,8 +4,8 @@
 use crate::{Usage, checked};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 
 /// Bytes of a block in the kernel's account of a process.
 const ACCOUNT_BLOCK: u64 = 512;
@@ -132,25 +132,6 @@ pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1_u64) };
 }
 
-/// Has a child be sent this signal when the thread that starts it ends, also by a kill of this process that
-/// nobody can answer. What it becomes by `exec` keeps that, unless it gains rights by it.
-pub fn end_with_parent(command: &mut Command, signal: i32) {
-    let parent = std::process::id();
-    let ask = move || {
-        // SAFETY: no memory is passed, and both may be called between fork and exec.
-        let (asked, now) =
-            unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, signal), libc::getppid()) };
-        checked(libc::c_long::from(asked))?;
-        // It may have ended before anything was asked.
-        match u32::try_from(now) {
-            Ok(now) if now == parent => Ok(()),
-            Ok(_) | Err(_) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-        }
-    };
-    // SAFETY: the closure makes two system calls and allocates nothing.
-    unsafe { command.pre_exec(ask) };
-}
-
 /// Processes whose parent is this one, and those that `adopt_orphans` brought.
 #[must_use]
 pub fn own_children() -> Vec<u32> {
@@ -173,6 +154,8 @@ pub fn own_children() -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::{Readiness, wait_ready};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
 
     #[test]
     #[expect(clippy::zombie_processes, reason = "wait_child waits for it")]
@@ -205,19 +188,5 @@ mod tests {
             !signal_group(0, libc::SIGKILL).unwrap(),
             "its own group is none"
         );
-    }
-
-    #[test]
-    fn a_child_has_its_signal_when_whoever_started_it_ends() {
-        // A thread stands for the process: the kernel looks at nothing else.
-        let starts = || {
-            let mut command = Command::new("sleep");
-            command.arg("1000");
-            end_with_parent(&mut command, libc::SIGTERM);
-            command.spawn().map(|child| child.id())
-        };
-        let pid = std::thread::spawn(starts).join().unwrap().unwrap();
-        let spent = wait_child(pid).unwrap();
-        assert_eq!(spent.status.signal(), Some(libc::SIGTERM));
     }
 }

@@ -12,6 +12,7 @@ mod bounded;
 mod child;
 pub mod clock;
 mod clock_reader;
+mod deputy;
 mod device;
 mod files;
 mod memory;
@@ -27,11 +28,12 @@ mod write_back;
 pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
 pub use bounded::{MOST_OF_A_TEXT, read_at_most, text_at_most};
 pub use child::{
-    ProcessEnd, Spent, adopt_orphans, end_with_parent, own_children, signal_group, signal_number,
-    signal_process, wait_child,
+    ProcessEnd, Spent, adopt_orphans, own_children, signal_group, signal_number, signal_process,
+    wait_child,
 };
 pub use clock::{Clock, MachineClock, PairedReading, VirtualClock};
 pub use clock_reader::ClockReader;
+pub use deputy::Deputy;
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
-use sys::{Clock as _, MachineClock, ProcessEnd, Readiness, wait_ready};
+use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 
 /// So often signals are looked at.
 const LOOK_NS: u64 = 100_000_000;
@@ -64,18 +64,17 @@ pub(super) fn attend(
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .process_group(0);
-    // Whoever kills this process has nobody who looks after the ranks. This is the thread of `main`, which
-    // ends with the process alone.
-    sys::end_with_parent(&mut command, dialect.asking(TERM));
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
-    let is_quiet = child
-        .stderr
-        .take()
-        .map(|from| passed_on(from, word, &said, muster));
     let pid = child.id();
+    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
+    let from = child.stderr.take().expect("it was asked for");
+    // Whoever kills this process would leave nobody who looks after the ranks.
+    let deputy = Deputy::begin(&end, dialect.asking(TERM), &from)
+        .context("nobody can look after the launcher")?;
+    let is_quiet = passed_on(from, word, &said, muster);
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
@@ -85,12 +84,11 @@ pub(super) fn attend(
         overdue: None,
         patience: Patience::default(),
     };
-    let status = waited.wait(pid)?;
+    let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
+    drop(deputy);
     end_what_is_left();
-    if let Some(is_quiet) = is_quiet {
-        let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
-    }
+    let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
     let said = Some(said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
         status,
@@ -144,11 +142,10 @@ struct Waited<'a> {
 
 impl Waited<'_> {
     /// Waits for the launcher; what signals ask of this process they ask of it.
-    fn wait(&mut self, pid: u32) -> Result<ExitStatus> {
+    fn wait(&mut self, pid: u32, end: &ProcessEnd) -> Result<ExitStatus> {
         let clock = MachineClock::monotonic();
-        let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
         let begin = clock.now();
-        while !wait_ready(&end, Readiness::Input, LOOK_NS).unwrap_or(false) {
+        while !wait_ready(end, Readiness::Input, LOOK_NS).unwrap_or(false) {
             let now = clock.now();
             let has_ended = self.said.load(Relaxed) != exit::NOTHING_SAID;
             let is_asked = self.patience.asked_at.is_some() || has_ended;

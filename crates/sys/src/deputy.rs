@@ -1,0 +1,178 @@
+//! A process that outlives this one, should somebody kill it, and asks a child of it to end.
+//!
+//! The kernel's own way, PR_SET_PDEATHSIG, sends the signal again for each thread of the killed that the
+//! child passes to, and a launcher that is asked twice kills at once. And whoever writes to the killed
+//! is itself killed by it, or fails.
+
+use crate::{ProcessEnd, checked, monotonic_ns};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+
+/// Whoever was asked to end has so long.
+const MOST_NS: u64 = 20_000_000_000;
+
+/// Watches over a child; dropped, it is gone, and the child is asked for nothing.
+#[derive(Debug)]
+pub struct Deputy {
+    /// It reads from the other end.
+    line: Option<OwnedFd>,
+    process: libc::pid_t,
+}
+
+impl Deputy {
+    /// Has the child be sent `signal`, once, when this process ends without a word, and takes from then on
+    /// what the child says to it through `said`. After 20 s the child is killed.
+    ///
+    /// # Errors
+    /// No process or descriptor is left.
+    pub fn begin(child: &ProcessEnd, signal: i32, said: impl AsFd) -> io::Result<Self> {
+        let mut ends = [0; 2];
+        // SAFETY: the kernel writes two descriptors there.
+        let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
+        checked(libc::c_long::from(made))?;
+        // SAFETY: the kernel has just given these to nobody else.
+        let [read, line] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+        let (child, said) = (child.as_fd().as_raw_fd(), said.as_fd().as_raw_fd());
+        // SAFETY: what the new process does makes system calls alone and allocates nothing.
+        let process = unsafe { libc::fork() };
+        if process == 0 {
+            // SAFETY: the same; these descriptors are open in it.
+            unsafe { stand_in(read.as_raw_fd(), line.as_raw_fd(), child, signal, said) }
+        }
+        checked(libc::c_long::from(process))?;
+        Ok(Self {
+            line: Some(line),
+            process,
+        })
+    }
+}
+
+impl Drop for Deputy {
+    fn drop(&mut self) {
+        let Some(line) = self.line.take() else {
+            return;
+        };
+        // SAFETY: one byte is there to be read, and the place of the status may be absent.
+        unsafe {
+            libc::write(line.as_raw_fd(), [1_u8].as_ptr().cast(), 1);
+            while libc::waitpid(self.process, std::ptr::null_mut(), 0) < 0
+                && *libc::__errno_location() == libc::EINTR
+            {}
+        }
+    }
+}
+
+/// The new process: waits for a word or the end, and does then what there is to do.
+///
+/// # Safety
+/// After a fork, with descriptors that are open.
+unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: RawFd) -> ! {
+    let mut bytes = [0_u8; 4096];
+    let room = bytes.len();
+    let place = bytes.as_mut_ptr().cast();
+    // SAFETY: only system calls, on memory of this function.
+    unsafe {
+        // What ends the group of the other by a signal does not end this one, and it holds nothing open.
+        libc::setsid();
+        libc::chdir(c"/".as_ptr());
+        for descriptor in [line, 0, 1, 2] {
+            if ![read, child, said].contains(&descriptor) {
+                libc::close(descriptor);
+            }
+        }
+        let heard = loop {
+            let heard = libc::read(read, place, 1);
+            if heard >= 0 || *libc::__errno_location() != libc::EINTR {
+                break heard;
+            }
+        };
+        if heard != 0 {
+            libc::_exit(0);
+        }
+        send(child, signal);
+        let begin = monotonic_ns();
+        let mut entries = [said, child].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        while entries.iter().any(|entry| entry.fd >= 0) {
+            let rest = MOST_NS.saturating_sub(monotonic_ns().saturating_sub(begin));
+            if rest == 0 {
+                send(child, libc::SIGKILL);
+                break;
+            }
+            let millis = libc::c_int::try_from(rest / 1_000_000).unwrap_or(0) + 1;
+            if libc::poll(entries.as_mut_ptr(), 2, millis) <= 0 {
+                continue;
+            }
+            if entries[0].revents != 0 && libc::read(said, place, room) == 0 {
+                entries[0].fd = -1;
+            }
+            if entries[1].revents != 0 {
+                entries[1].fd = -1;
+            }
+        }
+        libc::_exit(0)
+    }
+}
+
+/// Sends a signal to the process of such a descriptor.
+///
+/// # Safety
+/// None is needed but that it is open.
+unsafe fn send(child: RawFd, signal: i32) {
+    let none = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, child, signal, none, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait_child;
+    use std::process::{Command, Stdio};
+
+    /// One test: a process that another began meanwhile would hold the line open.
+    #[test]
+    #[expect(clippy::zombie_processes, reason = "wait_child waits for it")]
+    fn a_child_is_asked_once_when_nobody_looks_after_it_and_what_it_says_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("told");
+        // More than a pipe holds.
+        let script = r#"trap 'echo asked >>"$0"; head -c 300000 /dev/zero >&2 && echo said >>"$0"; done=1' TERM
+            echo; while [ -z "$done" ]; do sleep 0.01; done; sleep 0.1"#;
+        let begin = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).arg(&told);
+            let command = command.stderr(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut ready = [0];
+            let out = child.stdout.as_mut().unwrap();
+            std::io::Read::read_exact(out, &mut ready).unwrap();
+            child
+        };
+        let mut child = begin();
+        let said = child.stderr.take().unwrap();
+        let end = ProcessEnd::of(child.id()).unwrap();
+        let mut deputy = Deputy::begin(&end, libc::SIGTERM, &said).unwrap();
+        drop(said);
+        // As the kernel closes it for a killed process.
+        drop(deputy.line.take());
+        assert_eq!(wait_child(child.id()).unwrap().status.code(), Some(0));
+        let text = std::fs::read_to_string(&told).unwrap();
+        assert_eq!(text, "asked\nsaid\n");
+        let deputy = u32::try_from(deputy.process).unwrap();
+        assert_eq!(wait_child(deputy).unwrap().status.code(), Some(0));
+
+        let mut child = begin();
+        let said = child.stderr.take().unwrap();
+        let end = ProcessEnd::of(child.id()).unwrap();
+        drop(Deputy::begin(&end, libc::SIGTERM, &said).unwrap());
+        assert!(child.try_wait().unwrap().is_none(), "nobody asked it");
+        child.kill().unwrap();
+        wait_child(child.id()).unwrap();
+        let text = std::fs::read_to_string(&told).unwrap();
+        assert_eq!(text, "asked\nsaid\n");
+    }
+}
