@@ -552,3 +552,27 @@ fn ranks_that_saw_different_trees_have_an_invalid_walk() {
     assert_eq!(code, Some(4), "{audit}");
     assert!(audit.contains("invalid[not_one_target]"), "{audit}");
 }
+
+#[test]
+fn a_rank_whose_file_another_of_its_machine_has_is_told_that_each_needs_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |rank: u32| {
+        let words = "run t --file-size 1M --write-percent 100 --target-is local --no-live --clock unsynchronised";
+        let start = ahead(300);
+        format!("{words} --rank {rank}/2 --start-at {start} --records part-{rank}.jsonl")
+    };
+    let mut first = fathom(dir.path(), &of(0)).spawn().unwrap();
+    let made = || std::fs::metadata(dir.path().join("t")).is_ok_and(|facts| facts.len() == 1 << 20);
+    while !made() {
+        assert!(first.try_wait().unwrap().is_none(), "it waits");
+        std::thread::yield_now();
+    }
+    let (code, said) = ended(dir.path(), &of(1));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("another rank of this machine may write it: ranks that are not connected need targets of their own"),
+        "{said}"
+    );
+}

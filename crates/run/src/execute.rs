@@ -8,7 +8,7 @@ mod reports;
 use crate::account::Ended;
 use crate::common_start;
 use crate::error::RunError;
-use crate::prepare::{Among, check, prepare_among, residency};
+use crate::prepare::{Among, beside_unknown, check, prepare_among, residency};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::snapshot::Snapshots;
@@ -109,12 +109,13 @@ pub fn execute_stage(
 
 /// One work; what it cannot do is said to the other ranks where there are any, for they wait.
 fn conduct(phase: &Phase, part: Participant<'_, '_>, fresh_run: u64) -> Result<Record, RunError> {
-    let among = Among::of(part.context(), fresh_run);
+    let context = part.context();
+    let among = Among::of(context, fresh_run);
     let outcome = conduct_own(phase, part, &among);
     if let Err(error) = &outcome {
         among.tell(error);
     }
-    outcome
+    outcome.map_err(|error| beside_unknown(error, context.common_start.as_ref()))
 }
 
 fn conduct_own(

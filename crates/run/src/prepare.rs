@@ -22,7 +22,7 @@ mod undo;
 mod whole;
 mod written;
 
-pub(crate) use among::Among;
+pub(crate) use among::{Among, beside_unknown};
 pub(crate) use cache::residency;
 use cache::settle_cache;
 use fill_plan::{FillPlan, Present, fill_plan};

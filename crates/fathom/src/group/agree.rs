@@ -5,7 +5,7 @@ use super::beforehand::{at_targets, notes, place_word, sets_of, target_sets};
 use super::connection::RankLink;
 use super::marks::{Marks, one_target, reach_of, reached, seen, unseen_by};
 use super::own_targets;
-use super::reach::unlike_paths;
+use super::reach::{ReachAsked, unlike_paths};
 use super::words::{fault_of, fault_word};
 use super::work::GroupWork;
 use crate::context;
@@ -20,8 +20,8 @@ use std::path::Path;
 pub(super) struct Hello<'a> {
     pub(super) plan: &'a str,
     pub(super) works: &'a [GroupWork],
-    /// What was asked, where somebody says how far the target reaches.
-    pub(super) asked: Option<TargetReach>,
+    /// What was asked of how far the target reaches.
+    pub(super) asked: ReachAsked,
     /// Why this rank cannot take part.
     pub(super) fault: Option<PeerFault>,
     /// Whether what is said beforehand disturbs nobody: drivers of fio take a word for a failure.
@@ -193,8 +193,9 @@ fn compared(
     }
     let places = hellos.iter().map(|hello| hello["place"].clone());
     let places: Vec<Value> = places.collect();
-    if own.asked.is_none()
-        && let Some(text) = unlike_paths(&places, |rank| connection.called(rank))
+    // Only what is each host's own may lie in another place for each.
+    if own.asked.said != Some(TargetReach::Local)
+        && let Some(text) = unlike_paths(&places, |rank| connection.called(rank), own.asked)
     {
         return fault(text);
     }

@@ -53,7 +53,7 @@ pub(crate) fn refuse(launch: Option<&Launch>, error: anyhow::Error) -> Result<i3
     let hello = Hello {
         plan: "",
         works: &[],
-        asked: None,
+        asked: launch.target_is,
         fault: Some(fault_by(&error)),
         is_told_people: false,
     };

@@ -2,6 +2,7 @@
 
 use super::connection::RankLink;
 use super::front::FrontMark;
+use super::reach::ReachAsked;
 use crate::exit::Usage;
 use crate::run::time;
 use anyhow::Result;
@@ -10,7 +11,7 @@ use clap::parser::ValueSource;
 use group::{ConnectError, GroupTiming};
 use host::PeerFault;
 use mpi::{Launched, MpiChoice};
-use record::{TargetReach, USUAL_MAX_SKEW};
+use record::USUAL_MAX_SKEW;
 use run::RunError;
 use std::path::Path;
 use units::Nanos;
@@ -62,7 +63,7 @@ pub(crate) struct Launch {
     pub(crate) choice: MpiChoice,
     pub(crate) timing: GroupTiming,
     pub(crate) max_skew: Nanos,
-    pub(crate) target_is: Option<TargetReach>,
+    pub(crate) target_is: ReachAsked,
     /// Whether the verb has ranks that are not connected.
     has_rank: bool,
 }
@@ -105,7 +106,7 @@ impl Launch {
             choice,
             timing,
             max_skew,
-            target_is: super::reach::target_is(matches),
+            target_is: ReachAsked::read(matches),
             has_rank: has_rank(matches),
             launched,
         }))

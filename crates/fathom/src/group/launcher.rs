@@ -16,6 +16,19 @@ const HANDED_ON: [&str; 6] = [
     "PS_SHARED_SECRET",
 ];
 
+/// What Open MPI's launchers understand as where ranks lie and what they are bound to, in the spellings of
+/// all versions; one that is given twice is refused.
+const MAPS: [&str; 9] = [
+    "map-by", "bynode", "byslot", "npernode", "N", "pernode", "ppr", "rankfile", "rf",
+];
+const BINDS: [&str; 5] = [
+    "bind-to",
+    "bind-to-core",
+    "bind-to-socket",
+    "bind-to-none",
+    "cpu-set",
+];
+
 /// Whose words a launcher understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -116,24 +129,32 @@ impl Launcher {
         let mut line = vec![self.program.clone().into_os_string()];
         line.extend(self.words.iter().map(OsString::from));
         let mut add = |words: &[&str]| line.extend(words.iter().map(OsString::from));
+        let binds = self.names_any(&BINDS);
         let ranks = hosts.ranks().to_string();
         match self.dialect {
             Dialect::OpenMpi => {
-                let is_said = self.words.iter().any(|word| word == "--allow-run-as-root");
-                if around.is_root && !is_said {
+                if around.is_root && !self.names_any(&["allow-run-as-root"]) {
                     add(&["--allow-run-as-root"]);
                 }
                 add(&["--host", &hosts.with_ranks(), "-n", &ranks]);
-                add(&["--map-by", "slot", "--bind-to", "none"]);
+                if !self.names_any(&MAPS) {
+                    add(&["--map-by", "slot"]);
+                }
+                if !binds {
+                    add(&["--bind-to", "none"]);
+                }
                 let known = HANDED_ON.into_iter();
                 let known = known.chain(around.named.iter().map(String::as_str));
+                let known = known.filter(|name| !self.hands_on(name));
                 for name in known.filter(|name| (around.variable)(name).is_some()) {
                     add(&["-x", name]);
                 }
             }
             Dialect::Hydra => {
                 add(&["-hosts", &hosts.with_ranks(), "-n", &ranks]);
-                add(&["-bind-to", "none"]);
+                if !binds {
+                    add(&["-bind-to", "none"]);
+                }
             }
             Dialect::Slurm => {
                 let each = hosts.hosts().first().map_or(1, |host| host.ranks);
@@ -146,13 +167,41 @@ impl Launcher {
                 let (number, each) = (hosts.hosts().len().to_string(), each.to_string());
                 add(&["-N", &number, "-n", &ranks, "--ntasks-per-node", &each]);
                 add(&["-w", &hosts.names()]);
-                add(&["--cpu-bind=none", "--kill-on-bad-exit=1"]);
+                if !self.names_any(&["cpu-bind", "cpu_bind"]) {
+                    add(&["--cpu-bind=none"]);
+                }
+                if !self.names_any(&["kill-on-bad-exit", "K"]) {
+                    add(&["--kill-on-bad-exit=1"]);
+                }
                 // Without it the first Ctrl-C is answered with a status, and nobody hears of it.
-                add(&["--quit-on-interrupt"]);
+                if !self.names_any(&["quit-on-interrupt", "q"]) {
+                    add(&["--quit-on-interrupt"]);
+                }
             }
         }
         line.extend(command);
         Ok(line)
+    }
+
+    /// Whether the words that were given with it name one of these options, with one dash or two.
+    fn names_any(&self, options: &[&str]) -> bool {
+        self.words.iter().any(|word| {
+            let word = word.strip_prefix('-');
+            let name = word.map(|word| word.strip_prefix('-').unwrap_or(word));
+            let name = name.map(|name| name.split_once('=').map_or(name, |(name, _)| name));
+            name.is_some_and(|name| options.contains(&name))
+        })
+    }
+
+    /// Whether they name this variable for all ranks.
+    fn hands_on(&self, variable: &str) -> bool {
+        let mut pairs = self.words.iter().zip(self.words.iter().skip(1));
+        pairs.any(|(option, value)| {
+            let name = value
+                .split_once('=')
+                .map_or(value.as_str(), |(name, _)| name);
+            option == "-x" && name == variable
+        })
     }
 }
 
@@ -269,6 +318,28 @@ mod tests {
             "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --kill-on-bad-exit=1 --quit-on-interrupt /opt/fathom run 'x y'"
         );
         assert!(line(Dialect::Slurm, "a,b:2", &[]).contains("as many ranks on each host"));
+    }
+
+    #[test]
+    fn what_the_given_words_name_is_not_named_again() {
+        let words = ["--bind-to", "core", "-x", "AWS_REGION=here"];
+        assert_eq!(
+            line(Dialect::OpenMpi, "a", &words),
+            "/usr/bin/launcher --bind-to core -x AWS_REGION=here --allow-run-as-root --host a:1 -n 1 --map-by slot /opt/fathom run 'x y'"
+        );
+        let words = ["-map-by", ":OVERSUBSCRIBE", "--allow-run-as-root"];
+        assert_eq!(
+            line(Dialect::OpenMpi, "a", &words),
+            "/usr/bin/launcher -map-by :OVERSUBSCRIBE --allow-run-as-root --host a:1 -n 1 --bind-to none -x AWS_REGION /opt/fathom run 'x y'"
+        );
+        assert_eq!(
+            line(Dialect::Hydra, "a", &["-bind-to", "core"]),
+            "/usr/bin/launcher -bind-to core -hosts a:1 -n 1 /opt/fathom run 'x y'"
+        );
+        assert_eq!(
+            line(Dialect::Slurm, "a", &["--cpu-bind=cores", "-q"]),
+            "/usr/bin/launcher --cpu-bind=cores -q -N 1 -n 1 --ntasks-per-node 1 -w a --kill-on-bad-exit=1 /opt/fathom run 'x y'"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How ranks find out whether all see one target: the root puts marks there, and the others look for them.
 
 use super::connection::RankLink;
-use super::reach::{kind_of, unlike};
+use super::reach::{ReachAsked, kind_of, unlike};
 use super::words::fault_word;
 use super::work::GroupWork;
 use group::Word;
@@ -29,13 +29,13 @@ impl Drop for Marks {
 /// How far the target reaches, or the marks to look for: also where somebody says that all see it.
 pub(super) fn reached(
     works: &[GroupWork],
-    asked: Option<TargetReach>,
+    asked: ReachAsked,
     marks: &mut Marks,
     one_machine: bool,
 ) -> Value {
     let (places, has_device) = places(works);
     let is_looked_for = !has_device && !places.is_empty();
-    if let Some(asked) = asked
+    if let Some(asked) = asked.said
         && !(asked == TargetReach::Shared && is_looked_for)
     {
         return reach_word(asked);
@@ -48,7 +48,13 @@ pub(super) fn reached(
         return match one_machine {
             true => reach_word(TargetReach::Shared),
             false if must_know_devices(works) => fault_word(&PeerFault {
-                text: "nobody can see whether a device is one that all hosts have or each host's own, and what is written or dealt out there depends on it: say --target-is shared or local".into(),
+                text: format!(
+                    "nobody can see whether a device is one that all hosts have or each host's own, and what is written or dealt out there depends on it: {}",
+                    asked.advice(
+                        "say --target-is shared or local",
+                        "give a file or a directory"
+                    )
+                ),
                 exit_code: 2,
             }),
             false => json!({}),
@@ -59,14 +65,18 @@ pub(super) fn reached(
         let mark = place.join(&name);
         match make_new(&mark) {
             Ok(id) => marks.0.push((mark, id)),
-            Err(_) if one_machine || asked.is_some() => {
+            Err(_) if one_machine || asked.said.is_some() => {
                 return reach_word(TargetReach::Shared);
             }
             Err(error) => {
                 return fault_word(&PeerFault {
                     text: format!(
-                        "cannot put a mark in {} for the other hosts to look for ({error}); say --target-is shared or local",
-                        place.display()
+                        "cannot put a mark in {} for the other hosts to look for ({error}); {}",
+                        place.display(),
+                        asked.advice(
+                            "say --target-is shared or local",
+                            "give a directory that can be written",
+                        ),
                     ),
                     exit_code: 2,
                 });
@@ -127,7 +137,7 @@ pub(super) fn one_target(
     connection: &RankLink,
     words: &[Option<Word>],
     marks: &Marks,
-    asked: Option<TargetReach>,
+    asked: ReachAsked,
 ) -> Value {
     if words.iter().any(Option::is_none) {
         return fault_word(&connection.loss());
@@ -148,7 +158,7 @@ pub(super) fn one_target(
     });
     let said: Vec<Vec<bool>> = said.collect();
     let sees = |by: &[bool], place: usize| by.get(place) == Some(&true);
-    if asked.is_some() {
+    if asked.said.is_some() {
         let is_blind = |by: &Vec<bool>| (0..marks.0.len()).any(|place| !sees(by, place));
         let blind = said.iter().zip(1_u32..).filter(|(by, _)| is_blind(by));
         let blind: Vec<u32> = blind.map(|(_, rank)| rank).collect();
@@ -161,9 +171,10 @@ pub(super) fn one_target(
         let directory = mark.parent().unwrap_or(mark);
         if blind.len() != said.len() && !blind.is_empty() {
             let text = format!(
-                "{} is not the same directory on {} (not mounted?)",
+                "{} is not the same directory on {} (not mounted?); where each host is to have its own, {}",
                 directory.display(),
-                blind.join(", ")
+                blind.join(", "),
+                asked.advice("say --target-is local", "start one rank on each"),
             );
             return fault_word(&PeerFault { text, exit_code: 2 });
         }
@@ -179,6 +190,7 @@ pub(super) fn one_target(
                 |rank| connection.called(rank),
                 directory,
                 &kinds.collect::<Vec<_>>(),
+                asked,
             ) {
                 return fault_word(&PeerFault { text, exit_code: 2 });
             }

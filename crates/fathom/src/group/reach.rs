@@ -17,6 +17,31 @@ pub(super) fn target_is(matches: &ArgMatches) -> Option<TargetReach> {
     }
 }
 
+/// What a command says of how far the target reaches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReachAsked {
+    pub(super) said: Option<TargetReach>,
+    /// Whether its verb has an option for it.
+    pub(super) has_option: bool,
+}
+
+impl ReachAsked {
+    pub(super) fn read(matches: &ArgMatches) -> Self {
+        Self {
+            said: target_is(matches),
+            has_option: matches.try_contains_id("target-is").is_ok(),
+        }
+    }
+
+    /// What can be done, with the option or without it.
+    pub(super) fn advice<'a>(&self, with: &'a str, without: &'a str) -> &'a str {
+        match self.has_option {
+            true => with,
+            false => without,
+        }
+    }
+}
+
 /// Whether other hosts see the target, as far as its file system tells.
 pub(super) fn reach(workload: &Workload) -> TargetReach {
     let target = workload.targets.first();
@@ -44,6 +69,7 @@ pub(super) fn unlike(
     called: impl Fn(u32) -> String,
     place: &Path,
     kinds: &[String],
+    asked: ReachAsked,
 ) -> Option<String> {
     let could_be = |kind: &String| FileSystem::may_be_of_several_hosts(kind);
     if kinds.iter().all(could_be) || !kinds.iter().any(could_be) {
@@ -56,15 +82,23 @@ pub(super) fn unlike(
         names.collect::<Vec<_>>().join(", ")
     };
     Some(format!(
-        "{} is not the same directory on {} as on {} (not mounted?); where each host is to have its own, say --target-is local",
+        "{} is not the same directory on {} as on {} (not mounted?){}",
         place.display(),
         of(false),
         of(true),
+        asked.advice(
+            "; where each host is to have its own, say --target-is local",
+            "",
+        ),
     ))
 }
 
 /// What is wrong where a target is named from the directory that a rank is in, and ranks are in different ones.
-pub(super) fn unlike_paths(places: &[Value], called: impl Fn(u32) -> String) -> Option<String> {
+pub(super) fn unlike_paths(
+    places: &[Value],
+    called: impl Fn(u32) -> String,
+    asked: ReachAsked,
+) -> Option<String> {
     let paths = |place: &Value| place.get("paths").and_then(Value::as_array).cloned();
     let of_root = paths(places.first()?)?;
     let others = places.iter().zip(0_u32..).skip(1);
@@ -73,11 +107,15 @@ pub(super) fn unlike_paths(places: &[Value], called: impl Fn(u32) -> String) -> 
         let mut pairs = of_root.iter().zip(&own);
         let (there, here) = pairs.find(|(there, here)| there != here)?;
         Some(format!(
-            "a target is {} on {} and {} on {}: name it from the root of the file system (/…), or start all ranks in one directory; where each host is to have its own there, say --target-is local",
+            "a target is {} on {} and {} on {}: {}",
             there.as_str().unwrap_or_default(),
             called(0),
             here.as_str().unwrap_or_default(),
             called(rank),
+            asked.advice(
+                "name it from the root of the file system (/…), or start all ranks in one directory; where each host is to have its own there, say --target-is local",
+                "name it from the root of the file system (/…), where each host may have its own, or start all ranks in one directory",
+            ),
         ))
     })
 }
@@ -87,11 +125,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn with_option() -> ReachAsked {
+        ReachAsked {
+            said: None,
+            has_option: true,
+        }
+    }
+
     #[test]
     fn a_server_s_directory_that_others_have_not_mounted_is_told_from_directories_of_their_own() {
         let told = |kinds: &str| {
             let kinds: Vec<String> = kinds.split(' ').map(str::to_owned).collect();
-            unlike(|rank| format!("rank {rank}"), Path::new("/mnt"), &kinds)
+            let called = |rank| format!("rank {rank}");
+            unlike(called, Path::new("/mnt"), &kinds, with_option())
         };
         assert_eq!(told("xfs ext4"), None, "each has its own disk");
         assert_eq!(told("nfs4 nfs4"), None, "each has its own server");
@@ -110,7 +156,9 @@ mod tests {
     #[test]
     fn a_name_that_means_another_place_for_a_rank_is_told_with_both() {
         let place = |paths: &[&str]| json!({ "paths": paths });
-        let told = |places: &[Value]| unlike_paths(places, |rank| format!("rank {rank}"));
+        let told_by =
+            |places: &[Value], asked| unlike_paths(places, |rank| format!("rank {rank}"), asked);
+        let told = |places: &[Value]| told_by(places, with_option());
         assert_eq!(told(&[place(&["/a/x"]), place(&["/a/x"])]), None);
         assert_eq!(
             told(&[json!({}), place(&["/a/x"])]),
@@ -127,5 +175,10 @@ mod tests {
             text.starts_with("a target is /a/x on rank 0 and /b/x on rank 2"),
             "{text}"
         );
+        assert!(text.ends_with("say --target-is local"), "{text}");
+        // A verb that has no such option.
+        let text = told_by(&places, ReachAsked::default()).unwrap();
+        assert!(!text.contains("--target-is"), "{text}");
+        assert!(text.contains("where each host may have its own"), "{text}");
     }
 }

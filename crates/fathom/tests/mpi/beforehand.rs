@@ -63,6 +63,10 @@ fn a_profile_of_ranks_in_directories_of_one_name_is_refused_at_once() {
             "{name}: {told}"
         );
         assert_eq!(told.matches("error: ").count(), 1, "{name}: {told}");
+        assert!(
+            !told.contains("--target-is"),
+            "a profile has no such option: {name}: {told}"
+        );
         assert_eq!(names(dir.path()), ["d", "other"], "{name}: no record");
         assert_eq!(names(&dir.path().join("d")), [""; 0], "{name}");
     }
@@ -106,6 +110,94 @@ fn a_target_of_a_host_s_own_has_all_names_of_metadata_operations() {
             );
             assert_eq!(names(dir.path()), ["own"], "{name}{reach}");
             assert_eq!(names(&dir.path().join("own")), [""; 0], "{name}{reach}");
+        }
+    }
+}
+
+#[test]
+fn a_target_that_is_said_to_be_shared_has_one_name_for_all_ranks() {
+    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && cd other; exec "$@""#;
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        for of in ["t", "other", "other/t"] {
+            fs::create_dir(dir.path().join(of)).unwrap();
+        }
+        let files = "run t/a --file-size 4M --duration 200ms --no-live --target-is";
+        let meta = "run t --meta create,stat --num-files 10 --no-live --target-is";
+        let written = files.replace("--file-size", "--write-percent 100 --file-size");
+        for words in [files, meta, &written] {
+            let words = format!("{words} shared");
+            let (code, told) = launcher.wrapped_ended("2", dir.path(), script, &words);
+            assert_eq!(code, Some(2), "{name}: {words}: {told}");
+            assert!(
+                told.contains("/t") && told.contains("/other/t") && told.contains("(rank 1)"),
+                "{name}: {words}: {told}"
+            );
+            for of in ["t", "other/t"] {
+                assert_eq!(names(&dir.path().join(of)), [""; 0], "{name}: {words}");
+            }
+        }
+        let local = format!("{files} local --max-skew 60s");
+        let (code, told) = launcher.wrapped_ended("2", dir.path(), script, &local);
+        assert_eq!(code, Some(0), "{name}: {told}");
+        for of in ["t", "other/t"] {
+            assert_eq!(names(&dir.path().join(of)), ["a"], "{name}");
+        }
+    }
+}
+
+/// Mounts a file system of a rank's own on `own`, where the rank is one of these.
+fn on_own(ranks: &str, options: &str) -> String {
+    format!(
+        r#"case "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" in
+            {ranks}) exec unshare --mount sh -c 'mount -t tmpfs {options} own own && exec "$@"' sh "$@";;
+            *) exec "$@";; esac"#
+    )
+}
+
+#[test]
+fn hosts_with_disks_of_their_own_and_several_ranks_are_told_what_to_say() {
+    if !may_unshare(&["--mount"]) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
+        return;
+    }
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("own")).unwrap();
+        let words = SHORT.replace("run x", "run own/x");
+        let (code, told) = launcher.wrapped_ended("4", dir.path(), &on_own("2|3", ""), &words);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert!(
+            told.contains("(rank 2), ")
+                && told.contains("(rank 3) (not mounted?)")
+                && told.contains("say --target-is local"),
+            "{name}: {told}"
+        );
+        assert_eq!(names(&dir.path().join("own")), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn no_rank_makes_names_where_one_may_not() {
+    if !may_unshare(&["--mount"]) {
+        println!("SKIPPED: needs root and unshare (util-linux)");
+        return;
+    }
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("own")).unwrap();
+        for target in ["own", "own/below"] {
+            let words = format!(
+                "run {target} --meta create,stat --num-files 10 --no-live --target-is local"
+            );
+            let script = on_own("1", "-o ro");
+            let (code, told) = launcher.wrapped_ended("2", dir.path(), &script, &words);
+            assert_eq!(code, Some(2), "{name}: {told}");
+            assert!(
+                told.contains("(rank 1): cannot change names in ") && told.contains("Read-only"),
+                "{name}: {told}"
+            );
+            assert_eq!(names(&dir.path().join("own")), [""; 0], "{name}");
         }
     }
 }

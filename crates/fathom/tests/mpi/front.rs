@@ -1,10 +1,12 @@
 //! The process that was given `--hosts`: what becomes of the ranks when it is killed.
 
-use super::{LONG, launchers, nobody_is_left, place, ranks_in, signal, wait_for};
+use super::{
+    FATHOM, LONG, SHORT, launchers, nobody_is_left, place, ranks_in, said, signal, wait_for,
+};
 use record::{Record, Status, read_records};
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// The last of what is kept of the run.
 fn kept(dir: &Path) -> Option<Record> {
@@ -15,7 +17,9 @@ fn kept(dir: &Path) -> Option<Record> {
 fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_measured() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
-        let mut line = launcher.by_front(dir.path(), LONG);
+        // What is kept more than once it keeps when it is asked to end.
+        let words = LONG.replace("--save-every 500ms ", "");
+        let mut line = launcher.by_front(dir.path(), &words);
         let line = line.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = line.spawn().unwrap();
         let before = wait_for("a record of four ranks that go on", || {
@@ -38,8 +42,27 @@ fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_m
         );
         assert!(record.elapsed_ns < 40_000_000_000, "{name}");
         assert!(
-            record.operations.count() >= before.operations.count(),
-            "{name}"
+            record.operations.count() > before.operations.count(),
+            "{name}: {:?}",
+            record.outcome
         );
+    }
+}
+
+#[test]
+fn what_the_launcher_s_own_words_say_is_not_said_to_it_twice() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let program = launcher.program.display().to_string();
+        let words = [&[program.as_str()], launcher.words].concat().join(" ");
+        let mut line = Command::new("timeout");
+        line.args(["-k", "5", "300", FATHOM])
+            .args(SHORT.split_whitespace())
+            .args(["--hosts", "localhost:2", "--launcher", &words])
+            .current_dir(dir.path())
+            .stdin(Stdio::null());
+        let output = line.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        nobody_is_left(dir.path(), name);
     }
 }

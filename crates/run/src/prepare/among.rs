@@ -4,11 +4,13 @@ use crate::error::RunError;
 use crate::layout::FileSpec;
 use crate::probe::RealProbe;
 use crate::resolve::Resolved;
-use crate::safety;
+use crate::safety::{self, Refusal};
 use host::{CommonStart, Context, PeerFault, Peers};
+use record::TargetReach;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use units::Percent;
 
@@ -153,6 +155,33 @@ impl<'a> Among<'a> {
     }
 }
 
+/// Why a rank cannot begin, with what it cannot know where the others are not connected: each takes a
+/// target of its own, and two of one machine may have been given the same.
+pub(crate) fn beside_unknown(mut error: RunError, start: Option<&CommonStart>) -> RunError {
+    let is_alone = start.is_some_and(|start| {
+        let is_local = start.group.target_is == Some(TargetReach::Local);
+        is_local && start.group.size > 1 && start.peers().is_none()
+    });
+    if !is_alone {
+        return error;
+    }
+    let hint = |doing: &str| {
+        format!(
+            "another rank of this machine may {doing} it: ranks that are not connected need targets of their own"
+        )
+    };
+    if let RunError::Refused(refusal @ Refusal::Written { .. }) = &error {
+        return RunError::Unsuitable(format!("{refusal}; {}", hint("write")));
+    }
+    if let RunError::Io { source, .. } = &mut error
+        && source.kind() == ErrorKind::AlreadyExists
+    {
+        let text = format!("{source}; {}", hint("have made"));
+        *source = io::Error::new(source.kind(), text);
+    }
+    error
+}
+
 /// Refuses files that are in use on this host, where another rank asks all else.
 ///
 /// # Errors
@@ -184,4 +213,55 @@ pub(super) fn as_found(resolved: &Resolved) -> Resolved {
     let fill = &mut workload.files.fill;
     (fill.preallocate, fill.truncate, fill.refill) = (false, false, Some(false));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::StartBy;
+    use record::GroupAccount;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_rank_that_sees_no_other_is_told_whose_a_file_may_be() {
+        let start = |size: u32, target_is| CommonStart {
+            rank: 0,
+            group: GroupAccount {
+                size,
+                target_is: Some(target_is),
+                ..GroupAccount::default()
+            },
+            fresh_run: 1,
+            target_set: None,
+            by: StartBy::Clock {
+                at: SystemTime::UNIX_EPOCH,
+                bound_ns: None,
+            },
+        };
+        let exists = || RunError::io("cannot open", "t")(ErrorKind::AlreadyExists.into());
+        let written = || {
+            let by = "process 7".to_owned();
+            RunError::Refused(Refusal::Written {
+                path: "t".into(),
+                by,
+            })
+        };
+        let local = start(2, TargetReach::Local);
+        for (error, code, what) in [(exists(), 1, "have made it"), (written(), 2, "write it")] {
+            let told = beside_unknown(error, Some(&local));
+            assert_eq!(told.exit_code(), code, "{told}");
+            let wanted = format!(
+                "; another rank of this machine may {what}: ranks that are not connected need targets of their own"
+            );
+            assert!(told.to_string().ends_with(&wanted), "{told}");
+        }
+        for start in [
+            None,
+            Some(start(1, TargetReach::Local)),
+            Some(start(2, TargetReach::Shared)),
+        ] {
+            let told = beside_unknown(exists(), start.as_ref()).to_string();
+            assert!(!told.contains("another rank"), "{told}");
+        }
+    }
 }
