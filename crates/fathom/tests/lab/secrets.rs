@@ -91,25 +91,33 @@ fn an_experiment_keeps_and_shows_no_secret_of_a_load() {
 
 #[test]
 fn what_is_no_header_of_a_plan_is_refused_without_it() {
-    for (target, set) in [
+    let plain = "http://127.0.0.1:9/x";
+    for (target, set, why) in [
         (
-            "http://127.0.0.1:9/x",
+            plain,
             "header = [\"Accept: a\", \"X-A: hunter2\"]",
+            "header is a text",
         ),
-        ("http://127.0.0.1:9/x", "header = \"Bearer hunter2: x\""),
-        ("http://127.0.0.1:9/x", "header = \"@NO_HEADER\""),
-        ("@NO_TARGET", "header = \"@HZ\""),
-        ("http://u:hunter2@h", "header = \"@HZ\""),
+        (
+            plain,
+            "header = \"Bearer hunter2: x\"",
+            "is no name of a header",
+        ),
+        (plain, "header = \"@NO_HEADER\"", "the variable NO_HEADER"),
+        ("@NO_TARGET", "header = \"@HZ\"", "the variable NO_TARGET"),
+        (
+            "http://u:hunter2@h",
+            "header = \"@HZ\"",
+            "keys do not belong",
+        ),
     ] {
         let dir = with_plan(&load(target, set));
-        let told = fathom(dir.path(), &["lab", "plan", "p.toml"]);
-        assert_eq!(
-            told.status.code(),
-            Some(2),
-            "{target} {set}: {}",
-            all(&told)
-        );
-        assert!(!all(&told).contains("hunter2"), "{}", all(&told));
+        let output = fathom(dir.path(), &["lab", "plan", "p.toml"]);
+        let said = all(&output);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{why}: {said}");
+        assert!(!said.contains("hunter2"), "{said}");
     }
 }
 
@@ -119,67 +127,33 @@ fn no_error_about_a_load_tells_a_secret() {
     let compared = ["--run", "--load", "fetch"];
     for (words, told) in [
         (
-            &[
-                "load",
-                "fetch",
-                "--target",
-                "http://h/x?format=json,sig:hunter2",
-            ][..],
+            "load|fetch|--target|http://h/x?format=json,sig:hunter2",
             "each of its servers",
         ),
-        (&["load", "fetch", "--target", "@NO_TARGET"], "@NO_TARGET"),
+        ("load|fetch|--target|@NO_TARGET", "@NO_TARGET"),
         (
-            &[
-                "load",
-                "fetch",
-                "--target",
-                "http://h/",
-                "--header",
-                "@NO_HEADER",
-            ],
+            "load|fetch|--target|http://h/|--header|@NO_HEADER",
             "@NO_HEADER",
         ),
         (
-            &[
-                "load",
-                "fetch",
-                "--target",
-                "http://h/",
-                "--header",
-                "Bearer hunter2: x",
-            ],
+            "load|fetch|--target|http://h/|--header|Bearer hunter2: x",
             "is no name of a header",
         ),
+        ("compare|http://u:hunter2@h|http://h/", "keys do not belong"),
+        ("compare|guest=hunter2|users=2", "guest=(not recorded)"),
+        ("compare|u:hunter2@h|users=2", "neither a server nor"),
         (
-            &["compare", "http://u:hunter2@h", "http://h/"],
-            "keys do not belong",
-        ),
-        (
-            &["compare", "guest=hunter2", "users=2"],
-            "guest=(not recorded)",
-        ),
-        (
-            &["compare", "u:hunter2@h", "users=2"],
-            "neither a server nor",
-        ),
-        (
-            &[
-                "load",
-                "fetch",
-                "--target",
-                "http://127.0.0.1:9/x",
-                "--cacert",
-                "missing.pem",
-            ],
+            "load|fetch|--target|http://127.0.0.1:9/x|--cacert|missing.pem",
             "missing.pem",
         ),
     ] {
+        let words: Vec<&str> = words.split('|').collect();
         let more = if words[0] == "compare" {
             &compared[..]
         } else {
             &[]
         };
-        let output = fathom(dir.path(), &[words, more].concat());
+        let output = fathom(dir.path(), &[&words[..], more].concat());
         let said = all(&output)
             .split_whitespace()
             .collect::<Vec<_>>()
