@@ -288,7 +288,9 @@ fn who_asks_twice_for_the_end_does_not_wait_for_a_server_that_stands_still() {
     signal(child.id(), "INT");
     // What follows within half a second is the same wish; a line is written every tenth of one.
     let seen = lines(dir.path());
-    wait_for("more of it", || (lines(dir.path()) > seen + 8).then_some(()));
+    wait_for("more of it", || {
+        (lines(dir.path()) > seen + 8).then_some(())
+    });
     signal(child.id(), "INT");
     let status = wait_for("its end", || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(130));
