@@ -391,6 +391,10 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
             assert!(record.operations.count() > 0, "{name}");
             if how == "STOP" && rank == 0 {
                 assert!(said.contains("it keeps what all measure"), "{name}: {said}");
+                // It was itself away, which says nothing of the others.
+                let lost = record.group.as_ref().unwrap().lost.iter();
+                let told = lost.filter(|lost| lost.why.contains("after a signal"));
+                assert_eq!(told.count(), 0, "{name}: {:?}", record.outcome);
             } else if how == "STOP" {
                 let lost = &record.group.as_ref().unwrap().lost;
                 assert_eq!(lost.len(), 1, "{name}: {lost:?}");

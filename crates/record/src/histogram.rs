@@ -502,6 +502,13 @@ mod tests {
         }
 
         #[test]
+        fn what_hosts_measured_merges_to_the_histogram_of_all_values(parts in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..50), 0..6)) {
+            let mut merged = Histogram::default();
+            parts.iter().for_each(|part| merged.merge(&of(part)));
+            prop_assert_eq!(merged, of(&parts.concat()));
+        }
+
+        #[test]
         fn storing_loses_nothing(values in prop::collection::vec(any::<u64>(), 0..100)) {
             let histogram = of(&values);
             let text = serde_json::to_string(&histogram).unwrap();

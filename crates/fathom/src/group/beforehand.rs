@@ -109,7 +109,7 @@ pub(super) fn notes(places: &[Value], called: impl Fn(u32) -> String) -> Vec<Str
     let shared: Vec<String> = shared.map(|ranks| few(&ranks)).collect();
     let bound = (!bound.is_empty()).then(|| {
         format!(
-            "the launcher left fewer CPUs than there are workers: {}; tell it not to bind: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none with --cpus-per-task (Slurm)",
+            "the launcher left fewer CPUs than there are workers: {}; tell it not to bind: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none --whole (Slurm)",
             few(&bound)
         )
     });

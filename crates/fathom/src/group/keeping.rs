@@ -15,6 +15,8 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 
 /// Whoever lives has said so by then.
 const ANSWER_NS: u64 = 100_000_000;
+/// Between two looks so long is standing still.
+const STILL_NS: u64 = 1_000_000_000;
 
 /// What there is to keep more than before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,9 @@ struct KeeperLook {
     kept: Option<(KeeperNews, u64)>,
     /// When a signal was seen.
     told_at: Option<u64>,
+    /// When it looked last, and whether it ever stood still: that says nothing of the others.
+    looked: Option<u64>,
+    stood_still: bool,
     /// Whether all had ended by so many words.
     have_ended: bool,
     words: u64,
@@ -47,6 +52,8 @@ impl KeeperLook {
             every_ns,
             kept: None,
             told_at: None,
+            looked: None,
+            stood_still: false,
             have_ended: false,
             words: 0,
         }
@@ -69,10 +76,16 @@ impl KeeperLook {
             }
     }
 
+    /// It looks: whoever stood still for longer than others wait for an answer was itself away.
+    fn looks(&mut self, now: u64) {
+        let before = self.looked.replace(now).unwrap_or(now);
+        self.stood_still |= now.saturating_sub(before) > STILL_NS;
+    }
+
     /// Since when whoever has said nothing does not live any more, as far as anybody can tell.
     fn silent_since(&self, now: u64) -> Option<u64> {
-        self.told_at
-            .filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
+        let since = self.told_at.filter(|_| !self.stood_still);
+        since.filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
     }
 }
 
@@ -112,6 +125,7 @@ impl RankGroup<'_> {
             let mut look = KeeperLook::new(every_ns);
             while !over.load(Relaxed) {
                 let now = clock.now();
+                look.looks(now);
                 if sys::caught_signal().is_some() && look.told_at.is_none() {
                     look.told_at = Some(now);
                     trial.connection.halt_again();
@@ -186,6 +200,16 @@ mod tests {
         (look.kept, look.told_at) = (Some((told, 9_020 * MS)), Some(9_020 * MS));
         assert_eq!(look.silent_since(9_100 * MS), None);
         assert_eq!(look.silent_since(9_120 * MS), Some(9_020 * MS));
+        look.looks(9_100 * MS);
+        look.looks(9_120 * MS);
+        assert_eq!(look.silent_since(9_120 * MS), Some(9_020 * MS));
+        let mut woken = KeeperLook {
+            told_at: Some(9_020 * MS),
+            ..KeeperLook::new(MS)
+        };
+        woken.looks(1_000 * MS);
+        woken.looks(9_020 * MS);
+        assert_eq!(woken.silent_since(9_220 * MS), None, "it stood still");
         let more = KeeperNews { words: 1, ..told };
         assert!(!look.is_time(9_040 * MS, more), "others say more soon");
         assert!(look.is_time(9_120 * MS, more));

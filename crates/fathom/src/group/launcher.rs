@@ -170,6 +170,10 @@ impl Launcher {
                 if !self.names_any(&["cpu-bind", "cpu_bind"]) {
                     add(&["--cpu-bind=none"]);
                 }
+                // A step has one CPU a task otherwise, where Slurm confines it.
+                if !self.names_any(&["whole", "exact", "cpus-per-task", "c"]) {
+                    add(&["--whole"]);
+                }
                 if !self.names_any(&["kill-on-bad-exit", "K"]) {
                     add(&["--kill-on-bad-exit=1"]);
                 }
@@ -315,7 +319,7 @@ mod tests {
         );
         assert_eq!(
             line(Dialect::Slurm, "a:2,b:2", &[]),
-            "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --kill-on-bad-exit=1 --quit-on-interrupt /opt/fathom run 'x y'"
+            "/usr/bin/launcher -N 2 -n 4 --ntasks-per-node 2 -w a,b --cpu-bind=none --whole --kill-on-bad-exit=1 --quit-on-interrupt /opt/fathom run 'x y'"
         );
         assert!(line(Dialect::Slurm, "a,b:2", &[]).contains("as many ranks on each host"));
     }
@@ -338,7 +342,7 @@ mod tests {
         );
         assert_eq!(
             line(Dialect::Slurm, "a", &["--cpu-bind=cores", "-q"]),
-            "/usr/bin/launcher --cpu-bind=cores -q -N 1 -n 1 --ntasks-per-node 1 -w a --kill-on-bad-exit=1 /opt/fathom run 'x y'"
+            "/usr/bin/launcher --cpu-bind=cores -q -N 1 -n 1 --ntasks-per-node 1 -w a --whole --kill-on-bad-exit=1 /opt/fathom run 'x y'"
         );
     }
 
