@@ -299,3 +299,30 @@ fn who_asks_twice_for_the_end_does_not_wait_for_a_server_that_stands_still() {
     let left = record.load.as_ref().unwrap().left_behind;
     assert!(left > 200, "{left}");
 }
+
+/// What was asked for and never begun is not left.
+#[test]
+fn a_setup_that_is_given_up_says_what_may_be_left_and_not_what_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::Server::start(|asked| match asked.number {
+        0..200 => server::Act::Answer,
+        _ => server::Act::Late(400_000),
+    });
+    let target = server.s3("bench");
+    let words = format!("get --target {target} --seeds 100000 --timeout 5min --save-every 100ms");
+    let mut child = load(dir.path(), &words);
+    let made = |record: &Record| record.load.as_ref().map_or(0, |load| load.left_behind);
+    once(dir.path(), |record| made(record) > 100);
+    signal(child.id(), "INT");
+    let seen = lines(dir.path());
+    wait_for("more of it", || {
+        (lines(dir.path()) > seen + 8).then_some(())
+    });
+    signal(child.id(), "INT");
+    let status = wait_for("its end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(130));
+    let message = once(dir.path(), |_| true).outcome.message.unwrap();
+    let (_, left) = message.split_once("setup; ").unwrap();
+    let left: u64 = left.split(' ').next().unwrap().parse().unwrap();
+    assert!((1..1000).contains(&left), "{message}");
+}

@@ -39,6 +39,8 @@ pub(crate) struct Bulk {
 /// What became of many objects.
 pub(crate) struct Done<T = Object> {
     pub(crate) measured: Measurements,
+    /// How many were begun, the first of them all.
+    pub(crate) begun: usize,
     /// Those that were not reached, or failed.
     pub(crate) undone: Vec<T>,
     /// Those that were done, as the server names them.
@@ -223,6 +225,7 @@ impl Bulk {
     ) -> Done<T> {
         let thread = self.thread(call);
         let next = Rc::new(Cell::new(0_usize));
+        let begun = Rc::new(Cell::new(0_usize));
         let done = Rc::new(Cell::new(0_u64));
         let undone: Rc<RefCell<Vec<T>>> = Rc::default();
         let first: Rc<RefCell<Option<Failure>>> = Rc::default();
@@ -239,10 +242,11 @@ impl Bulk {
                     Rc::clone(&undone),
                 );
                 let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
-                let named = Rc::clone(&named);
+                let (named, begun) = (Rc::clone(&named), Rc::clone(&begun));
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut client = Client::new(&thread, u32::try_from(index).unwrap_or(0));
                     while let Some(object) = objects.get(next.replace(next.get() + 1)) {
+                        begun.set(begun.get() + 1);
                         let result = client.call(call, about(object), false, None).await;
                         done.set(done.get() + 1);
                         let Err(failure) = result else {
@@ -278,6 +282,7 @@ impl Bulk {
         let reached = units::lossless::to_usize(done.get());
         undone.extend_from_slice(objects.get(reached..).unwrap_or_default());
         Done {
+            begun: begun.get(),
             measured: thread.ledger.live.snapshot(),
             undone,
             named: named.take(),

@@ -163,8 +163,13 @@ impl Setup {
         });
         self.measured.merge(&done.measured);
         let seeds = Arc::get_mut(&mut self.seeds);
-        seeds.expect("no load is under way").rename(&done.named);
+        let seeds = seeds.expect("no load is under way");
+        seeds.rename(&done.named);
         if stopped() {
+            // What was not begun is not there to be removed.
+            if objects.len() == seeds.objects.len() {
+                seeds.objects.truncate(done.begun);
+            }
             let left = String::new();
             return Err(LoadError::Interrupted { left });
         }
