@@ -168,7 +168,10 @@ impl Ended<'_> {
         let has_walked = self.walk().is_some_and(|walk| walk.entries > 0);
         let idle = (operations.count() == 0 && !has_walked).then(|| {
             let called = record.generator().called();
-            format!("{called}: no operation of the measured time fell to it")
+            match operations.errors() {
+                0 => format!("{called}: it completed no operation of the measured time"),
+                failed => format!("{called}: none of its operations succeeded, {failed} failed"),
+            }
         });
         let unchecked = self
             .is_unchecked(verification)
