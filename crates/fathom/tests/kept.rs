@@ -271,6 +271,16 @@ fn a_short_load_that_is_killed_while_it_removes_what_it_made_has_measured() {
     assert!(notices.any(|notice| notice.contains("names begin with fathom-")));
 }
 
+/// Asks a load that writes a line every tenth of a second twice for the end; its exit code.
+fn told_twice(dir: &Path, child: &mut Child) -> Option<i32> {
+    signal(child.id(), "INT");
+    // What follows within half a second is the same wish.
+    let seen = lines(dir);
+    wait_for("more of it", || (lines(dir) > seen + 8).then_some(()));
+    signal(child.id(), "INT");
+    wait_for("its end", || child.try_wait().unwrap()).code()
+}
+
 /// Its requests would be waited for five minutes, one after another.
 #[test]
 fn who_asks_twice_for_the_end_does_not_wait_for_a_server_that_stands_still() {
@@ -285,15 +295,7 @@ fn who_asks_twice_for_the_end_does_not_wait_for_a_server_that_stands_still() {
     );
     let mut child = load(dir.path(), &words);
     once(dir.path(), |record| record.operations.count() > 200);
-    signal(child.id(), "INT");
-    // What follows within half a second is the same wish; a line is written every tenth of one.
-    let seen = lines(dir.path());
-    wait_for("more of it", || {
-        (lines(dir.path()) > seen + 8).then_some(())
-    });
-    signal(child.id(), "INT");
-    let status = wait_for("its end", || child.try_wait().unwrap());
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(told_twice(dir.path(), &mut child), Some(130));
     let record = once(dir.path(), |_| true);
     assert_eq!(record.outcome.status, Status::Interrupted);
     let left = record.load.as_ref().unwrap().left_behind;
@@ -313,14 +315,7 @@ fn a_setup_that_is_given_up_says_what_may_be_left_and_not_what_was_asked_for() {
     let mut child = load(dir.path(), &words);
     let made = |record: &Record| record.load.as_ref().map_or(0, |load| load.left_behind);
     once(dir.path(), |record| made(record) > 100);
-    signal(child.id(), "INT");
-    let seen = lines(dir.path());
-    wait_for("more of it", || {
-        (lines(dir.path()) > seen + 8).then_some(())
-    });
-    signal(child.id(), "INT");
-    let status = wait_for("its end", || child.try_wait().unwrap());
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(told_twice(dir.path(), &mut child), Some(130));
     let message = once(dir.path(), |_| true).outcome.message.unwrap();
     let (_, left) = message.split_once("setup; ").unwrap();
     let left: u64 = left.split(' ').next().unwrap().parse().unwrap();

@@ -212,11 +212,11 @@ impl GroupTrial {
     }
 
     /// Who has said nothing since a signal told all to end: a launcher kills the others soon.
-    pub(super) fn silent_since(&self, told_at: Option<u64>) -> Vec<u32> {
+    pub(super) fn silent_since(&self, told_at: u64) -> Vec<u32> {
         let seen = self.connection.seen();
         let others = 1..self.connection.size;
         others
-            .filter(|rank| seen.heard_at(*rank) < told_at)
+            .filter(|rank| seen.heard_at(*rank) < Some(told_at))
             .collect()
     }
 
@@ -231,17 +231,14 @@ impl GroupTrial {
             })
     }
 
-    /// What there is while it goes on, as what is kept if nothing more comes, with those that are silent.
-    pub(super) fn so_far(&self, silent: &[u32]) -> Option<Record> {
+    /// What there is while it goes on, or where all have ended and go on only to remove what they made, as
+    /// what is kept if nothing more comes, with those that are silent.
+    pub(super) fn so_far(&self, silent: &[u32], have_all_ended: bool) -> Option<Record> {
         let seen = self.connection.seen();
-        let have_all_ended = self.have_all_ended();
         let parts = RankParts::snapshots(&seen.snapshots());
         let mut record = self.record(parts).ok()?;
         self.date(&mut record);
-        if !seen.lost().is_empty() {
-            return Some(record);
-        }
-        if have_all_ended {
+        if have_all_ended || !seen.lost().is_empty() {
             return Some(record);
         }
         if let Some(group) = &mut record.group {

@@ -130,7 +130,8 @@ impl RankGroup<'_> {
                     look.told_at = Some(now);
                     trial.connection.halt_again();
                 }
-                let silent = trial.silent_since(look.silent_since(now));
+                let since = look.silent_since(now);
+                let silent = since.map_or_else(Vec::new, |at| trial.silent_since(at));
                 let seen = trial.connection.seen();
                 let words = seen.words();
                 if words != look.words {
@@ -144,7 +145,7 @@ impl RankGroup<'_> {
                     words,
                 };
                 if look.is_time(now, news)
-                    && let Some(record) = trial.so_far(&silent)
+                    && let Some(record) = trial.so_far(&silent, look.have_ended)
                 {
                     if !file.keep(&record) {
                         return;

@@ -14,6 +14,9 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// The second rank has another working directory.
+const ELSEWHERE: &str = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && cd other; exec "$@""#;
+
 #[test]
 fn ranks_that_have_one_target_as_their_own_are_refused_before_any_makes_it() {
     for launcher in launchers_by_kind() {
@@ -49,14 +52,13 @@ fn ranks_that_have_one_target_as_their_own_are_refused_before_any_makes_it() {
 
 #[test]
 fn a_profile_of_ranks_in_directories_of_one_name_is_refused_at_once() {
-    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && cd other; exec "$@""#;
     for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         for of in ["d", "other", "other/d"] {
             fs::create_dir(dir.path().join(of)).unwrap();
         }
         let words = "profile d --quick -o r.jsonl";
-        let (code, told) = launcher.wrapped_ended("2", dir.path(), script, words);
+        let (code, told) = launcher.wrapped_ended("2", dir.path(), ELSEWHERE, words);
         assert_eq!(code, Some(2), "{name}: {told}");
         assert!(
             told.contains("/d on ") && told.contains("/other/d on ") && told.contains("(rank 1)"),
@@ -116,7 +118,6 @@ fn a_target_of_a_host_s_own_has_all_names_of_metadata_operations() {
 
 #[test]
 fn a_target_that_is_said_to_be_shared_has_one_name_for_all_ranks() {
-    let script = r#"[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && cd other; exec "$@""#;
     for launcher in launchers_by_kind() {
         let (dir, name) = (place(), launcher.name);
         for of in ["t", "other", "other/t"] {
@@ -127,7 +128,7 @@ fn a_target_that_is_said_to_be_shared_has_one_name_for_all_ranks() {
         let written = files.replace("--file-size", "--write-percent 100 --file-size");
         for words in [files, meta, &written] {
             let words = format!("{words} shared");
-            let (code, told) = launcher.wrapped_ended("2", dir.path(), script, &words);
+            let (code, told) = launcher.wrapped_ended("2", dir.path(), ELSEWHERE, &words);
             assert_eq!(code, Some(2), "{name}: {words}: {told}");
             assert!(
                 told.contains("/t") && told.contains("/other/t") && told.contains("(rank 1)"),
@@ -138,7 +139,7 @@ fn a_target_that_is_said_to_be_shared_has_one_name_for_all_ranks() {
             }
         }
         let local = format!("{files} local --max-skew 60s");
-        let (code, told) = launcher.wrapped_ended("2", dir.path(), script, &local);
+        let (code, told) = launcher.wrapped_ended("2", dir.path(), ELSEWHERE, &local);
         assert_eq!(code, Some(0), "{name}: {told}");
         for of in ["t", "other/t"] {
             assert_eq!(names(&dir.path().join(of)), ["a"], "{name}");

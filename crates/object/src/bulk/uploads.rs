@@ -40,10 +40,11 @@ impl Bulk {
         // A page may be followed by others; each is shorter by what was aborted.
         loop {
             let open = match self.open_uploads() {
-                Ok(open) if open.is_empty() => return Aborted { left: 0, ..out },
-                Ok(open) => open,
-                Err(failure) => {
-                    (out.left, out.first) = (out.left.max(1), out.first.or(Some(failure)));
+                Some(Ok(open)) if open.is_empty() => return Aborted { left: 0, ..out },
+                Some(Ok(open)) => open,
+                unlisted => {
+                    let failure = unlisted.and_then(Result::err);
+                    (out.left, out.first) = (out.left.max(1), out.first.or(failure));
                     return out;
                 }
             };
@@ -59,8 +60,9 @@ impl Bulk {
         }
     }
 
-    /// The first page of what the server lists as open under the keys of this run.
-    fn open_uploads(&self) -> Result<Vec<(Object, String)>, Failure> {
+    /// The first page of what the server lists as open under the keys of this run; `None` where nobody waits
+    /// for it any more.
+    fn open_uploads(&self) -> Option<Result<Vec<(Object, String)>, Failure>> {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
@@ -68,11 +70,10 @@ impl Bulk {
             let path = self.settings.bucket_path();
             patiently(client.page(&path, &query)).await
         });
-        // Nobody waits for what may be open.
-        let Some(body) = body else {
-            return Ok(Vec::new());
+        let body = match body? {
+            Ok(body) => body,
+            Err(failure) => return Some(Err(failure)),
         };
-        let body = body?;
         let mut rest = body.as_slice();
         let mut out = Vec::new();
         while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
@@ -82,6 +83,6 @@ impl Bulk {
                 out.push((object, upload.to_owned()));
             }
         }
-        Ok(out)
+        Some(Ok(out))
     }
 }
