@@ -62,7 +62,8 @@ pub fn find_limit(
             }
         };
         next = None;
-        if is_whole(&record) {
+        // A part of its time, or fewer ranks, are another load, at which the threshold neither holds nor breaks.
+        if !record.outcome.status.is_cut_short() {
             let point = point(per_second, &record, &limit.threshold);
             let is_searchable = applies(&limit.threshold, &record);
             let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
@@ -168,12 +169,6 @@ fn never(silent: f64) -> String {
         "nothing succeeded at {}, and no rate held: the target is gone, or refuses what it is asked",
         Rate(silent)
     )
-}
-
-/// Whether a step was measured to its end, by everyone: a part of its time, or fewer ranks, are another
-/// load, at which the threshold neither holds nor breaks.
-fn is_whole(record: &Record) -> bool {
-    matches!(record.outcome.status, Status::Ok | Status::Failed)
 }
 
 /// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one that

@@ -1,6 +1,6 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
-use crate::{Histogram, Measurements, Record, Status, ThresholdResult};
+use crate::{Histogram, Measurements, Record, ThresholdResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl Record {
     #[must_use]
     pub fn step_result(&self) -> Option<StepResult> {
         self.load.as_ref()?;
-        if let Status::Interrupted | Status::Incomplete = self.outcome.status {
+        if self.outcome.status.is_cut_short() {
             return None;
         }
         let pace = self.pace.as_ref()?;
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_step_that_was_cut_short_says_nothing_of_its_rate() {
-        use crate::{Outcome, PaceAccount};
+        use crate::{Outcome, PaceAccount, Status};
         let step = |status| {
             let record = Record {
                 load: Some(LoadAccount::default()),

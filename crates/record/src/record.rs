@@ -332,6 +332,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it ended before its time, or without all that were to take part: what was measured is that of
+    /// another work.
+    #[must_use]
+    pub const fn is_cut_short(self) -> bool {
+        match self {
+            Self::Interrupted | Self::Incomplete => true,
+            Self::Ok | Self::Failed => false,
+        }
+    }
+
     /// The word in records, tables and texts.
     #[must_use]
     pub fn word(self) -> &'static str {

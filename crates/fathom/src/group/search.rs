@@ -98,10 +98,8 @@ impl RankGroup<'_> {
 /// The exit code of a search that the end of a rank has ended: what held before is not its limit.
 fn end_of_steps(records: &[Record]) -> Option<i32> {
     let outcome = &records.last()?.outcome;
-    match outcome.status {
-        Status::Incomplete | Status::Interrupted => Some(outcome.exit_code),
-        Status::Ok | Status::Failed => None,
-    }
+    let is_cut_short = outcome.status.is_cut_short();
+    is_cut_short.then_some(outcome.exit_code)
 }
 
 fn as_fault(error: LabError) -> anyhow::Error {
