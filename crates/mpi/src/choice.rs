@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 /// What the launchers say of a process, in the order in which they are asked: a launcher inside
 /// another one's allocation says its own.
 const VARIABLES: [(&str, &str, &str); 4] = [
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", BY_OPEN_MPI),
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH"),
     ("PMI_SIZE", "PMI_RANK", "PMI"),
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", SLURM),
 ];
 
+const BY_OPEN_MPI: &str = "Open MPI";
 const SLURM: &str = "Slurm";
 /// Slurm that lets its processes find each other by `PMIx`, as `srun --mpi=pmix` does.
 const SLURM_BY_PMIX: &str = "Slurm by PMIx";
@@ -69,13 +70,33 @@ impl Launched {
 
 /// The libraries to try, the first that opens counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpiChoice(pub Vec<PathBuf>);
+pub struct MpiChoice {
+    libraries: Vec<PathBuf>,
+    /// Whether the launcher is Open MPI's.
+    by_open_mpi: bool,
+}
 
 impl MpiChoice {
     /// The one that was named.
     #[must_use]
-    pub fn named(path: &Path) -> Self {
-        Self(vec![path.to_owned()])
+    pub fn named(path: &Path, launched: &Launched) -> Self {
+        Self::new(vec![path.to_owned()], launched)
+    }
+
+    pub(crate) fn new(libraries: Vec<PathBuf>, launched: &Launched) -> Self {
+        let by_open_mpi = launched.by == BY_OPEN_MPI;
+        Self {
+            libraries,
+            by_open_mpi,
+        }
+    }
+
+    pub(crate) fn libraries(&self) -> &[PathBuf] {
+        &self.libraries
+    }
+
+    pub(crate) fn is_by_open_mpi(&self) -> bool {
+        self.by_open_mpi
     }
 
     /// Those beside the launcher, then those that the system knows by name.
@@ -88,7 +109,7 @@ impl MpiChoice {
         let mut names = vec![STANDARD];
         // By its name alone the standard's library may be that of another launcher.
         let mut known: Vec<&str> = match launched.by {
-            "Open MPI" => vec![OPEN_MPI, STANDARD],
+            BY_OPEN_MPI => vec![OPEN_MPI, STANDARD],
             SLURM_BY_PMIX => [OPEN_MPI, STANDARD].into_iter().chain(MPICH).collect(),
             _ => [STANDARD].into_iter().chain(MPICH).collect(),
         };
@@ -104,14 +125,14 @@ impl MpiChoice {
         });
         let beside = beside.filter(|path| path.exists());
         let by_name = known.drain(..).map(PathBuf::from);
-        Self(beside.chain(by_name).collect())
+        Self::new(beside.chain(by_name).collect(), launched)
     }
 
     /// Them in words.
     #[must_use]
     pub fn told(&self) -> String {
         let names: Vec<String> = self
-            .0
+            .libraries
             .iter()
             .map(|path| path.display().to_string())
             .collect();

@@ -13,6 +13,12 @@ pub enum MpiError {
         library: PathBuf,
         symbol: &'static str,
     },
+    #[error("{} ({version}) knows no PMIx, by which processes of Open MPI's launcher find each other: it belongs to another launcher", library.display())]
+    Foreign {
+        library: PathBuf,
+        /// What it calls itself.
+        version: String,
+    },
     #[error("{call} failed with {code}: {says}")]
     Call {
         call: &'static str,

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod choice;
+mod elf;
 mod error;
 mod family;
 mod library;

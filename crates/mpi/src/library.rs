@@ -5,6 +5,8 @@
     reason = "a library that is opened when the program runs has no types"
 )]
 
+use crate::choice::MpiChoice;
+use crate::elf;
 use crate::error::{MpiError, text_of};
 use crate::family::{
     Abort, AskError, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler,
@@ -54,16 +56,34 @@ pub(crate) trait Calls {
 ///
 /// # Errors
 /// None opens, or it is none, or it cannot begin.
-pub(crate) fn open(choice: &[PathBuf]) -> Result<(Box<dyn Calls>, PathBuf), MpiError> {
+pub(crate) fn open(choice: &MpiChoice) -> Result<(Box<dyn Calls>, PathBuf), MpiError> {
     let mut failed = Vec::new();
-    for path in choice {
+    for path in choice.libraries() {
         match Library::open(path) {
-            Ok(library) => return Ok((library.begin()?, path.clone())),
+            Ok(library) => return Ok((library.begin(choice)?, path.clone())),
             Err(why) => failed.push(why),
         }
     }
     let tried = failed.join("; ");
     Err(MpiError::NoLibrary { tried })
+}
+
+/// A function of the library by its name.
+macro_rules! function {
+    ($library:expr, $name:literal, $of:ty) => {
+        // SAFETY: the standard fixes what a function of this name takes and gives; handles are of the
+        // size that the family has.
+        unsafe { std::mem::transmute::<*mut c_void, $of>($library.symbol($name)?) }
+    };
+}
+
+/// What a library calls itself, which may be asked before it begins.
+fn version_of(ask: AskVersion) -> String {
+    let lines = text_of(|text, length| {
+        // SAFETY: the library writes less than the buffer holds, and a number.
+        let _without_a_text_it_has_no_name = unsafe { ask(text, length) };
+    });
+    lines.into_iter().next().unwrap_or_default()
 }
 
 /// An open library. It is never closed: what it started may run to the end of the process.
@@ -74,6 +94,10 @@ struct Library {
 
 impl Library {
     fn open(path: &Path) -> Result<Self, String> {
+        // Where a name alone is, the loader knows.
+        if path.components().count() > 1 {
+            elf::check(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        }
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
         // SAFETY: the name is a C string. What a library does when it is opened is its own; that it
         // is one is what whoever installed it or named it says. Parts of Open MPI that it opens
@@ -82,14 +106,12 @@ impl Library {
         if handle.is_null() {
             // SAFETY: the text is valid until the next call of the loader on this thread.
             let why = unsafe { libc::dlerror() };
-            let why = match why.is_null() {
-                true => path.display().to_string(),
-                // SAFETY: as above, and it ends with a zero.
-                false => unsafe { CStr::from_ptr(why) }
-                    .to_string_lossy()
-                    .into_owned(),
-            };
-            return Err(why);
+            if why.is_null() {
+                return Err(path.display().to_string());
+            }
+            // SAFETY: as above, and it ends with a zero.
+            let why = unsafe { CStr::from_ptr(why) };
+            return Err(why.to_string_lossy().into_owned());
         }
         Ok(Self {
             handle,
@@ -110,8 +132,26 @@ impl Library {
         })
     }
 
+    /// Refuses a library that finds nobody under Open MPI's launcher: MPICH's is alone there, or ends the
+    /// process in words of its own.
+    fn check_pmix(&self) -> Result<(), MpiError> {
+        let knows = [c"ompi_mpi_comm_world", c"PMIx_Init"];
+        if knows.into_iter().any(|symbol| self.find(symbol).is_some()) {
+            return Ok(());
+        }
+        let version = version_of(function!(self, c"MPI_Get_library_version", AskVersion));
+        if version.starts_with("Open MPI") {
+            return Ok(());
+        }
+        let library = self.path.clone();
+        Err(MpiError::Foreign { library, version })
+    }
+
     /// Begins by the constants of its family.
-    fn begin(&self) -> Result<Box<dyn Calls>, MpiError> {
+    fn begin(&self, choice: &MpiChoice) -> Result<Box<dyn Calls>, MpiError> {
+        if choice.is_by_open_mpi() {
+            self.check_pmix()?;
+        }
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let pointer = |number: usize| number as *mut c_void;
         if file.contains("libmpi_abi") {
@@ -180,15 +220,6 @@ struct Begun<H> {
     open: Vec<Option<Open<H>>>,
 }
 
-/// A function of the library by its name.
-macro_rules! function {
-    ($library:expr, $name:literal, $of:ty) => {
-        // SAFETY: the standard fixes what a function of this name takes and gives; handles are of the
-        // size that the family has.
-        unsafe { std::mem::transmute::<*mut c_void, $of>($library.symbol($name)?) }
-    };
-}
-
 impl<H> Functions<H> {
     fn checked(&self, call: &'static str, code: c_int) -> Result<(), MpiError> {
         if code == 0 {
@@ -240,16 +271,12 @@ impl<H: Copy> Begun<H> {
             functions.checked("MPI_Comm_rank", comm_rank(constants.world, &raw mut rank))?;
             functions.checked("MPI_Comm_size", comm_size(constants.world, &raw mut size))?;
         }
-        let version = text_of(|text, length| {
-            // SAFETY: the library writes less than the buffer holds, and a number.
-            let _without_a_text_it_has_no_name = unsafe { version(text, length) };
-        });
         Ok(Self {
             constants,
             functions,
             rank: u32::try_from(rank).unwrap_or(0),
             size: u32::try_from(size).unwrap_or(0),
-            version: version.into_iter().next().unwrap_or_default(),
+            version: version_of(version),
             open: Vec::new(),
         })
     }
@@ -374,14 +401,23 @@ impl<H: Copy> Calls for Begun<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choice::Launched;
+
+    fn said_of(libraries: &[&str]) -> String {
+        let launched = Launched {
+            size: 2,
+            rank: 0,
+            variable: "",
+            by: "PMI",
+        };
+        let libraries = libraries.iter().map(PathBuf::from).collect();
+        let choice = MpiChoice::new(libraries, &launched);
+        open(&choice).err().unwrap().to_string()
+    }
 
     #[test]
     fn what_is_no_library_is_told_with_all_that_was_tried() {
-        let tried = [
-            PathBuf::from("/nonexistent/libmpi.so.40"),
-            PathBuf::from("libfathom_has_no_such.so.1"),
-        ];
-        let why = open(&tried).err().unwrap().to_string();
+        let why = said_of(&["/nonexistent/libmpi.so.40", "libfathom_has_no_such.so.1"]);
         assert!(why.starts_with("no MPI library opens ("), "{why}");
         assert!(
             why.contains("/nonexistent/libmpi.so.40") && why.contains("no_such"),
@@ -391,10 +427,8 @@ mod tests {
 
     #[test]
     fn a_library_without_the_calls_is_told_apart() {
-        let libc = [PathBuf::from("libc.so.6")];
-        let why = open(&libc).err().unwrap().to_string();
         assert_eq!(
-            why,
+            said_of(&["libc.so.6"]),
             "libc.so.6 is no MPI library: it has no MPI_Init_thread"
         );
     }

@@ -39,7 +39,7 @@ impl World {
     /// # Errors
     /// No library opens, or it cannot begin.
     pub fn open(choice: &MpiChoice) -> Result<Self, MpiError> {
-        let (calls, library) = open(&choice.0)?;
+        let (calls, library) = open(choice)?;
         Ok(Self {
             calls,
             library,

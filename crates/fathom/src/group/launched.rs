@@ -100,7 +100,7 @@ impl Launch {
                 .into());
             }
             Some("auto") | None => MpiChoice::of(&launched),
-            Some(path) => MpiChoice::named(Path::new(path)),
+            Some(path) => MpiChoice::named(Path::new(path), &launched),
         };
         Ok(Some(Self {
             choice,
