@@ -7,7 +7,7 @@ use crate::load::arm::{check_key, is_key, is_repeated, recorded, task};
 use anyhow::{Context as _, Result};
 use clap::ArgMatches;
 use conduct::{Row, Task};
-use object::recorded_url;
+use object::{recorded_url, variable_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use units::Nanos;
@@ -80,6 +80,9 @@ pub(super) fn shown(side: &str) -> String {
         return recorded_url(side);
     }
     let shown = pairs(side, is_key).into_iter().map(|pair| {
+        if variable_of(&pair).is_some() {
+            return pair;
+        }
         match pair.split_once('=').filter(|(key, _)| is_key(key.trim())) {
             Some((key, value)) => format!("{key}={}", recorded(key.trim(), value.trim())),
             None => recorded_url(&pair),
@@ -89,6 +92,14 @@ pub(super) fn shown(side: &str) -> String {
 }
 
 fn set(given: &mut BTreeMap<String, String>, pair: &str) -> Result<()> {
+    if pair.trim().starts_with('@') {
+        // What follows the @ may be the secret itself.
+        let name = variable_of(pair).unwrap_or("VARIABLE");
+        return Err(Usage(format!(
+            "@{name} is what a variable of the environment holds, and nothing says what that is: for a server write {TARGET}=@{name}, for a header header=@{name}"
+        ))
+        .into());
+    }
     let is_word = |key: &str| {
         key.chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_ ".contains(c))
@@ -174,7 +185,17 @@ mod tests {
         );
         assert!(refused("get").contains("is neither a server nor KEY=VALUE"));
         assert!(refused("find-knee=p99<1s").contains("unknown option"));
-        for pair in ["u:hunter2@h", "u:hunter2@h/x?page=1", "hunter2.x@h=1"] {
+        assert_eq!(
+            refused("@TGT"),
+            "@TGT is what a variable of the environment holds, and nothing says what that is: for a server write target=@TGT, for a header header=@TGT"
+        );
+        assert!(refused("@hunter2-x").contains("target=@VARIABLE"));
+        for pair in [
+            "u:hunter2@h",
+            "u:hunter2@h/x?page=1",
+            "hunter2.x@h=1",
+            "@hunter2-x",
+        ] {
             assert!(!refused(pair).contains("hunter2"), "{}", refused(pair));
         }
     }
@@ -185,6 +206,7 @@ mod tests {
             ("http://u:hunter2@h", "http://(not recorded)@h"),
             ("guest=hunter2,users=8", "guest=(not recorded),users=8"),
             ("target=@TG", "target=@TG"),
+            ("@TG,users=8", "@TG,users=8"),
             (
                 "header=Cookie: a=b,c,users=8",
                 "header=Cookie: (not recorded),users=8",
