@@ -146,7 +146,7 @@ pub fn unstarted_load(
     context: &Context,
 ) -> Record {
     let status = match &error {
-        LoadError::Asked(_) | LoadError::Target(_) | LoadError::Threads(_) => Status::Failed,
+        LoadError::Asked(_) | LoadError::Target(_) | LoadError::Threads { .. } => Status::Failed,
         LoadError::Interrupted { .. } => Status::Interrupted,
         LoadError::Group(_) | LoadError::Missed { .. } => Status::Incomplete,
     };

@@ -36,6 +36,17 @@ impl FrontWord {
         format!("{BEGUN}{host}.{}", self.proof(host))
     }
 
+    /// The line by which a rank is told which signal the process that started its launcher had.
+    pub(crate) fn signal_line(&self, signal: i32) -> String {
+        format!("{SIGNAL}{signal}.{}", self.proof(signal))
+    }
+
+    /// Which signal such a line names.
+    fn signal_of(&self, line: &str) -> Option<i32> {
+        let (of, _) = self.proven(line.strip_prefix(SIGNAL)?)?;
+        of.parse().ok().filter(|signal| (1..=64).contains(signal))
+    }
+
     /// What only they can say to whom the word was told; the line that was shown or repeated is not
     /// enough.
     fn proof(&self, of: impl std::fmt::Display) -> String {
@@ -48,24 +59,22 @@ impl FrontWord {
         let mut news = FrontNews::default();
         let mut is_whole = true;
         let mut left = line;
-        while let Some(at) = [BEGUN, END].iter().filter_map(|mark| left.find(mark)).min() {
-            let (before, said) = left.split_at(at);
-            news.rest.push_str(before);
-            let (mark, is_end) = match said.starts_with(END) {
-                true => (END, true),
-                false => (BEGUN, false),
-            };
-            left = &said[mark.len()..];
+        let next = |left: &str| {
+            MARKS
+                .iter()
+                .filter_map(|mark| Some((left.find(mark)?, *mark)))
+                .min()
+        };
+        while let Some((at, mark)) = next(left) {
+            news.rest.push_str(&left[..at]);
+            left = &left[at + mark.len()..];
             match self.proven(left) {
                 Some((of, after)) => {
                     left = after;
-                    match is_end {
-                        true => news.ended(of),
-                        false => news.begun.push(of.to_owned()),
-                    }
+                    news.add(mark, of);
                 }
                 None => {
-                    is_whole &= !is_end;
+                    is_whole &= mark != END;
                     news.rest.push_str(mark);
                 }
             }
@@ -95,11 +104,22 @@ pub(crate) struct FrontNews {
     pub(crate) begun: Vec<String>,
     /// How all ended, the worst of it.
     pub(crate) code: Option<i32>,
+    /// The first rank knows which signal this process had.
+    pub(crate) has_heard: bool,
     /// What is for people.
     pub(crate) rest: String,
 }
 
 impl FrontNews {
+    /// Adds what stands behind a mark.
+    fn add(&mut self, mark: &str, of: &str) {
+        match mark {
+            END => self.ended(of),
+            SIGNAL => self.has_heard = true,
+            _ => self.begun.push(of.to_owned()),
+        }
+    }
+
     fn ended(&mut self, code: &str) {
         let code = code
             .parse()
@@ -110,7 +130,7 @@ impl FrontNews {
 
     /// Whether nothing in the line was for this process.
     pub(crate) fn is_none(&self) -> bool {
-        self.code.is_none() && self.begun.is_empty()
+        self.code.is_none() && self.begun.is_empty() && !self.has_heard
     }
 
     /// What is for people, where it is more than the name that a launcher puts before a rank's words.
@@ -130,16 +150,37 @@ const MOST_OF_A_NAME: usize = 256;
 pub(crate) fn speak_to_front(word: FrontWord) {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     say(&word.begun_line(host.trim()));
+    if crate::group::is_first() {
+        listen_to_front(word.clone());
+    }
     let _it_is_told_once = FRONT.set(word);
+}
+
+/// A launcher may hand on another signal than the one that the front had, and what this process writes is
+/// to say the front's. All launchers give the first rank what is written to them, and so it is told there.
+fn listen_to_front(word: FrontWord) {
+    let body = move || {
+        let lines = std::io::stdin().lines();
+        for line in lines.map_while(Result::ok) {
+            if let Some(signal) = word.signal_of(&line) {
+                sys::name_signal(signal);
+                say(&word.signal_line(signal));
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("fathom-front".into());
+    let _without_it_the_launcher_s_signal_counts = thread.spawn(body);
 }
 
 /// No exit code: no rank has said how it ended.
 pub(crate) const NOTHING_SAID: i32 = -1;
 
 /// What begins the lines that a rank says to the process that started its launcher: that it is there,
-/// and how all ended.
+/// how all ended, and that it was told a signal, as it was told.
 const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
+const SIGNAL: &str = "fathom-front-signal=";
+const MARKS: [&str; 3] = [BEGUN, END, SIGNAL];
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
 pub(crate) fn say_end(code: i32) {
@@ -178,7 +219,9 @@ pub(crate) fn from_launcher(code: i32) -> Option<i32> {
 /// A verb's outcome as an exit code, its error told.
 pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
     let code = outcome.unwrap_or_else(|error| {
-        say(&format!("error: {}", told(&error)));
+        if !(error.is::<OptionsRefused>() && crate::group::is_said_by_another()) {
+            say(&format!("error: {}", told(&error)));
+        }
         code_of(&error)
     });
     if crate::group::is_first() {
@@ -211,7 +254,7 @@ pub(crate) fn unstarted(source: Box<dyn Error + Send + Sync>) -> anyhow::Error {
             return match *error {
                 LoadError::Asked(text) => Usage(text).into(),
                 error @ (LoadError::Target(_)
-                | LoadError::Threads(_)
+                | LoadError::Threads { .. }
                 | LoadError::Interrupted { .. }
                 | LoadError::Group(_)
                 | LoadError::Missed { .. }) => error.into(),
@@ -232,10 +275,11 @@ pub(crate) fn code_of(error: &anyhow::Error) -> i32 {
         .find_map(|cause| cause.downcast_ref::<run::RunError>())
         .map_or_else(
             || {
-                if error
-                    .chain()
-                    .any(|cause| cause.is::<workload::SpecError>() || cause.is::<Usage>())
-                {
+                if error.chain().any(|cause| {
+                    cause.is::<workload::SpecError>()
+                        || cause.is::<Usage>()
+                        || cause.is::<OptionsRefused>()
+                }) {
                     2
                 } else {
                     1
@@ -257,10 +301,34 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// A mistake that every rank makes with the same command line, whatever is on its host.
+#[derive(Debug)]
+pub(crate) struct OptionsRefused(String);
+
+impl OptionsRefused {
+    /// The same mistake as one of these.
+    pub(crate) fn of(error: anyhow::Error) -> anyhow::Error {
+        match code_of(&error) {
+            2 => Self(told(&error)).into(),
+            _ => error,
+        }
+    }
+}
+
+impl std::fmt::Display for OptionsRefused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionsRefused {}
+
 /// What clap has to say: help and version on standard output, mistakes on standard error with code
 /// 2.
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
-    let _nobody_reads_a_closed_terminal = error.print();
+    if error.exit_code() == 0 || !crate::group::is_said_by_another() {
+        let _nobody_reads_a_closed_terminal = error.print();
+    }
     let code = crate::group::leave(error.exit_code());
     ExitCode::from(u8::try_from(code).unwrap_or(2))
 }
@@ -330,6 +398,26 @@ mod tests {
             (2, Some(2), told("error: one of 1error: one of 2\n"))
         );
         assert_eq!(word.hear(&begun).begun, ["a.b.c"]);
+    }
+
+    #[test]
+    fn a_signal_is_told_to_ranks_and_back_by_who_knows_the_word_alone() {
+        let word = FrontWord("a word".into());
+        let line = word.signal_line(2);
+        assert_eq!(word.signal_of(&line), Some(2));
+        let news = word.hear(&format!("[1,0]<stderr>:{line}\n"));
+        assert!(news.has_heard && !news.is_none() && news.for_people().is_none());
+        for other in [
+            "",
+            "2",
+            &FrontWord("b".into()).signal_line(2),
+            &word.signal_line(0),
+            &word.end_line(2),
+        ] {
+            assert_eq!(word.signal_of(other), None, "{other}");
+        }
+        let turned = line.replace("=2", "=1");
+        assert!(!word.hear(&turned).has_heard);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Setup and teardown: the bucket, the objects that the load needs, and their removal. Counted
 //! apart, never in the load's numbers.
 
+mod left;
 mod login;
 mod uploads;
 
@@ -15,14 +16,13 @@ use crate::seen::ServerSaw;
 use crate::settings::{Ledgers, LoadSettings, Thread};
 use crate::user::is_gone;
 use crate::verbs::{About, Call};
-use record::{Measurements, Record, ServerAccount};
+use record::{Measurements, ServerAccount};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
-use units::lossless::to_u64;
 
 /// Requests at the same time.
 const AT_ONCE: usize = 32;
@@ -43,6 +43,8 @@ pub(crate) struct Done<T = Object> {
     pub(crate) begun: usize,
     /// Those that were not reached, or failed.
     pub(crate) undone: Vec<T>,
+    /// How many of these were not reached, or were given up on the way.
+    pub(crate) unreached: usize,
     /// Those that were done, as the server names them.
     pub(crate) named: Vec<Object>,
     pub(crate) first: Option<Failure>,
@@ -181,22 +183,6 @@ impl Bulk {
         })
     }
 
-    /// How many objects could not be removed; the record says why.
-    pub(crate) fn tell_of_left(&self, done: &Done, record: &mut Record) -> u64 {
-        let left = to_u64(done.undone.len());
-        if left > 0 {
-            let why = done.first.as_ref().map_or_else(
-                || "a second signal came".to_owned(),
-                |failure| failure.what.clone(),
-            );
-            record.notices.push(format!(
-                "{left} objects that this load made could not be removed: {why}; their names begin with {}",
-                self.settings.root
-            ));
-        }
-        left
-    }
-
     /// Does one thing to every object, several at once, until `stop` says so; `progress` is told
     /// how many are done.
     pub(crate) fn each(
@@ -282,6 +268,7 @@ impl Bulk {
         let reached = units::lossless::to_usize(done.get());
         undone.extend_from_slice(objects.get(reached..).unwrap_or_default());
         Done {
+            unreached: objects.len().saturating_sub(reached),
             begun: begun.get(),
             measured: thread.ledger.live.snapshot(),
             undone,

@@ -24,12 +24,21 @@ pub enum LoadError {
     Group(PeerFault),
     /// What a load is made of cannot be started, after the common start.
     #[error(
-        "a thread of the load cannot be started: {0}; raise `ulimit -u`, or give fewer --users"
+        "a thread of the load cannot be started: {why}; raise `ulimit -u`, or give fewer --users{left}"
     )]
-    Threads(String),
+    Threads {
+        why: String,
+        /// What is left on the server, where something is.
+        left: String,
+    },
     /// The others began without this rank.
-    #[error("rank {rank} came {} after the common start: give a longer --lead", Nanos(*late_ns))]
-    Missed { rank: u32, late_ns: u64 },
+    #[error("rank {rank} came {} after the common start: give a longer --lead{left}", Nanos(*late_ns))]
+    Missed {
+        rank: u32,
+        late_ns: u64,
+        /// What is left on the server, where something is.
+        left: String,
+    },
 }
 
 impl From<PeerFault> for LoadError {
@@ -44,7 +53,7 @@ impl LoadError {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Asked(_) => 2,
-            Self::Target(_) | Self::Threads(_) => 1,
+            Self::Target(_) | Self::Threads { .. } => 1,
             Self::Interrupted { .. } => {
                 sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code)
             }
@@ -56,7 +65,7 @@ impl LoadError {
     /// Whether the others have begun, and meet this rank again when they have ended.
     pub(crate) fn comes_after_the_start(&self) -> bool {
         match self {
-            Self::Missed { .. } | Self::Threads(_) => true,
+            Self::Missed { .. } | Self::Threads { .. } => true,
             Self::Asked(_) | Self::Target(_) | Self::Interrupted { .. } | Self::Group(_) => false,
         }
     }
@@ -68,11 +77,19 @@ impl LoadError {
         }
         let left = format!("; {}", notices.join("; "));
         match self {
+            Self::Asked(text) => Self::Asked(text + &left),
             Self::Target(text) => Self::Target(text + &left),
             Self::Interrupted { .. } => Self::Interrupted { left },
-            other @ (Self::Asked(_) | Self::Group(_) | Self::Threads(_) | Self::Missed { .. }) => {
-                other
-            }
+            Self::Group(fault) => Self::Group(PeerFault {
+                text: fault.text + &left,
+                ..fault
+            }),
+            Self::Threads { why, .. } => Self::Threads { why, left },
+            Self::Missed { rank, late_ns, .. } => Self::Missed {
+                rank,
+                late_ns,
+                left,
+            },
         }
     }
 

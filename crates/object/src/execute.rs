@@ -2,11 +2,12 @@
 
 mod course;
 mod ranks;
+mod removal;
 mod snapshots;
 
 use crate::LoadError;
 use crate::account::{self, LoadEnd};
-use crate::bulk::{Bulk, is_impatient};
+use crate::bulk::Bulk;
 use crate::connection::Peer;
 use crate::ledger::live_counters;
 use crate::payload::Object;
@@ -21,6 +22,7 @@ use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, meet};
 use record::{LiveCounters, Measurements, Record};
+use removal::LeftBucket;
 use snapshots::{LoadSnapshots, SetupSnapshots};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -54,7 +56,7 @@ pub fn execute(
                 true => setup.remove_with_others(context, &mut nowhere),
                 false => setup.remove(&mut nowhere),
             }
-            Err(error)
+            Err(error.with_left(&nowhere.notices))
         }
     }
 }
@@ -223,77 +225,6 @@ impl Setup {
         self.clear(&left, &mut record);
         Ok(record)
     }
-
-    /// Removes what users made, and only that; uploads that are still open are of no use to
-    /// anybody.
-    fn clear(&self, remains: &Remains, record: &mut Record) {
-        let aborted = self
-            .bulk
-            .abort(&remains.uploads, remains.may_hide_uploads, &is_impatient);
-        let mut teardown = aborted.measured;
-        if aborted.left > 0 {
-            let why = aborted
-                .first
-                .map_or_else(|| "a second signal came".to_owned(), |failure| failure.what);
-            record.notices.push(format!(
-                "{} multipart uploads that this load began could not be aborted: {why}",
-                aborted.left
-            ));
-        }
-        let left = if self.keep {
-            units::lossless::to_u64(remains.objects.len())
-        } else {
-            let done = self
-                .bulk
-                .each(Call::Delete, &remains.objects, &is_impatient, &mut |_| ());
-            teardown.merge(&done.measured);
-            self.bulk.tell_of_left(&done, record)
-        };
-        if let Some(load) = &mut record.load {
-            load.left_behind += left;
-            load.uploads_left_behind += aborted.left;
-            load.teardown.merge(&teardown);
-        }
-    }
-
-    /// Removes what the setup made, unless it shall stay, and tells the record.
-    pub fn remove(self, record: &mut Record) {
-        self.remove_objects(record).remove(record);
-    }
-
-    /// Removes the objects of the setup; the bucket is left.
-    fn remove_objects(self, record: &mut Record) -> LeftBucket {
-        let left = self.seeds.left();
-        let left = if self.keep {
-            units::lossless::to_u64(left.len())
-        } else {
-            let done = self
-                .bulk
-                .each(Call::Delete, left, &is_impatient, &mut |_| ());
-            let left = self.bulk.tell_of_left(&done, record);
-            if let Some(load) = &mut record.load {
-                load.teardown.merge(&done.measured);
-            }
-            left
-        };
-        if let Some(load) = &mut record.load {
-            load.left_behind += left;
-        }
-        LeftBucket(Some(self.bulk).filter(|_| !self.keep))
-    }
-}
-
-/// The bucket that a load made, unless it shall stay.
-struct LeftBucket(Option<Bulk>);
-
-impl LeftBucket {
-    fn remove(self, record: &mut Record) {
-        if self.0.is_some_and(|bulk| !bulk.remove_bucket()) {
-            record
-                .notices
-                .push("the bucket that this load made could not be removed: it holds something else, or the server is gone".into());
-        }
-    }
 }
 
 impl Setup {
@@ -311,7 +242,11 @@ impl Setup {
         let late_ns = common.map_or(0, |start| clock.now().saturating_sub(start));
         if late_ns > 0 {
             let rank = plan.share.rank;
-            return Err(LoadError::Missed { rank, late_ns });
+            return Err(LoadError::Missed {
+                rank,
+                late_ns,
+                left: String::new(),
+            });
         }
         let start = common.unwrap_or_else(|| clock.now() + LEAD_NS);
         let shared = Arc::new(self.shared(plan, start));

@@ -176,6 +176,65 @@ fn uploads_that_cannot_be_aborted_are_counted() {
     );
 }
 
+/// All was measured by then, and half of what it made is left.
+#[test]
+fn a_removal_that_is_given_up_is_no_success_and_says_how_much_is_left_and_where() {
+    for (signals, expected) in [(["INT", "INT"], 130), (["TERM", "INT"], 143)] {
+        // They are removed 32 at a time.
+        let server = FakeServer::start(|asked| match asked.method.as_str() {
+            "DELETE" => Act::Late(100),
+            _ => Act::Answer,
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("r.jsonl");
+        let target = server.s3("bench");
+        let mut arguments = vec!["load", "put", "--target", &target, "--users", "4"];
+        arguments.extend(["--object-size", "1KiB", "--iterations", "3000", "--no-live"]);
+        arguments.extend(["--records", file.to_str().unwrap()]);
+        let running = fathom(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while server.requests() < 3032 {
+            std::thread::yield_now();
+        }
+        for signal in signals {
+            // What follows within half a second is the same wish, and ten times 32 take a second.
+            let before = server.requests();
+            while server.requests() < before + 320 {
+                std::thread::yield_now();
+            }
+            let mut kill = Command::new("kill");
+            let sent = kill.args([&format!("-{signal}"), &running.id().to_string()]);
+            assert!(sent.status().unwrap().success());
+        }
+        let output = running.wait_with_output().unwrap();
+        let said = text(&output);
+        assert_eq!(code(&output), expected, "{said}");
+        let [record] = records(&file).try_into().unwrap();
+        let outcome = &record.outcome;
+        assert_eq!(outcome.status, Status::Interrupted, "{said}");
+        let message = outcome.message.as_deref().unwrap();
+        assert!(
+            message.contains("all was measured, and the removal was given up"),
+            "{message}"
+        );
+        assert_eq!(record.operations.kind("put").unwrap().count, 3000);
+        let left = record.load.unwrap().left_behind;
+        assert!((1000..3000).contains(&left), "{left}");
+        let notice = format!(
+            "{left} objects that this load made could not be removed: the removal was given up at a second signal; their names begin with fathom-"
+        );
+        let mut notices = record.notices.iter();
+        assert!(notices.any(|said| said.starts_with(&notice)), "{said}");
+        assert!(
+            said.contains(&format!("{left} objects that this load made")),
+            "{said}"
+        );
+    }
+}
+
 /// The most memory that a process has had, in bytes (proc_pid_status(5)).
 fn most_resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

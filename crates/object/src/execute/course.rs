@@ -30,7 +30,10 @@ pub(super) fn threads(
                 for thread in running {
                     let _what_it_did_counts_for_nothing = thread.join();
                 }
-                return Err(LoadError::Threads(why.to_string()));
+                return Err(LoadError::Threads {
+                    why: why.to_string(),
+                    left: String::new(),
+                });
             }
         }
     }

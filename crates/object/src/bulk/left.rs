@@ -1,0 +1,46 @@
+//! What is said of what could not be removed.
+
+use super::uploads::Aborted;
+use super::{Bulk, Done, is_impatient};
+use crate::failure::Failure;
+use record::Record;
+use units::lossless::to_u64;
+
+/// Why something is left that nobody was waited for any more.
+const GIVEN_UP: &str = "the removal was given up at a second signal";
+
+/// Why something is left: nobody waited for it, or the server did not do it, or both.
+fn why(is_given_up: bool, first: Option<&Failure>) -> String {
+    let failure = first.map(|failure| failure.what.clone());
+    match (is_given_up, failure) {
+        (true, Some(failure)) => format!("{GIVEN_UP}, after a first failure: {failure}"),
+        (true, None) => GIVEN_UP.to_owned(),
+        (false, failure) => failure.unwrap_or_else(|| "the server did not answer".to_owned()),
+    }
+}
+
+impl Bulk {
+    /// How many objects could not be removed; the record says why.
+    pub(crate) fn tell_of_left(&self, done: &Done, record: &mut Record) -> u64 {
+        let left = to_u64(done.undone.len());
+        if left > 0 {
+            let is_given_up = done.unreached > 0 && is_impatient();
+            record.notices.push(format!(
+                "{left} objects that this load made could not be removed: {}; their names begin with {}",
+                why(is_given_up, done.first.as_ref()),
+                self.settings.root
+            ));
+        }
+        left
+    }
+
+    /// The same of uploads that are still open.
+    pub(crate) fn tell_of_open(&self, open: &Aborted, record: &mut Record) {
+        record.notices.push(format!(
+            "{} multipart uploads that this load began could not be aborted: {}; their names begin with {}",
+            open.left,
+            why(is_impatient(), open.first.as_ref()),
+            self.settings.root
+        ));
+    }
+}

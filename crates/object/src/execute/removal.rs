@@ -1,0 +1,98 @@
+//! What a load made is removed from the server, and what of it is left is told.
+
+use super::Setup;
+use super::course::Remains;
+use crate::bulk::{Bulk, is_impatient};
+use crate::payload::Object;
+use crate::verbs::Call;
+use record::{Measurements, Outcome, Record, Status};
+use units::lossless::to_u64;
+
+impl Setup {
+    /// Removes what users made, and only that; uploads that are still open are of no use to
+    /// anybody.
+    pub(super) fn clear(&self, remains: &Remains, record: &mut Record) {
+        let aborted = self
+            .bulk
+            .abort(&remains.uploads, remains.may_hide_uploads, &is_impatient);
+        if let Some(load) = &mut record.load {
+            load.uploads_left_behind += aborted.left;
+            load.teardown.merge(&aborted.measured);
+        }
+        if aborted.left > 0 {
+            self.bulk.tell_of_open(&aborted, record);
+            give_up(record);
+        }
+        self.delete(&remains.objects, record);
+    }
+
+    /// Removes what the setup made, unless it shall stay, and tells the record.
+    pub fn remove(self, record: &mut Record) {
+        self.remove_objects(record).remove(record);
+    }
+
+    /// Removes the objects of the setup; the bucket is left.
+    pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
+        self.delete(self.seeds.left(), record);
+        LeftBucket(Some(self.bulk).filter(|_| !self.keep))
+    }
+
+    /// Removes objects, unless they shall stay.
+    fn delete(&self, objects: &[Object], record: &mut Record) {
+        let (mut left, mut teardown) = (to_u64(objects.len()), Measurements::default());
+        if !self.keep {
+            let done = self
+                .bulk
+                .each(Call::Delete, objects, &is_impatient, &mut |_| ());
+            left = self.bulk.tell_of_left(&done, record);
+            teardown = done.measured;
+            if left > 0 {
+                give_up(record);
+            }
+        }
+        if let Some(load) = &mut record.load {
+            load.left_behind += left;
+            load.teardown.merge(&teardown);
+        }
+    }
+}
+
+/// The bucket that a load made, unless it shall stay.
+pub(super) struct LeftBucket(pub(super) Option<Bulk>);
+
+impl LeftBucket {
+    pub(super) fn remove(self, record: &mut Record) {
+        if self.0.is_none_or(|bulk| bulk.remove_bucket()) {
+            return;
+        }
+        let why = match is_impatient() {
+            true => "a second signal came",
+            false => "it holds something else, or the server is gone",
+        };
+        record.notices.push(format!(
+            "the bucket that this load made could not be removed: {why}"
+        ));
+        give_up(record);
+    }
+}
+
+/// What was left because somebody asked twice for the end did not end well, though all was measured. A load
+/// that had failed has failed.
+fn give_up(record: &mut Record) {
+    let Some(caught) = sys::caught_signal().filter(|caught| caught.impatient) else {
+        return;
+    };
+    if record.outcome.status != Status::Ok {
+        return;
+    }
+    let before = record.outcome.message.take();
+    let before = before.map_or_else(String::new, |before| format!("; {before}"));
+    record.outcome = Outcome {
+        status: Status::Interrupted,
+        exit_code: caught.exit_code(),
+        message: Some(format!(
+            "stopped by signal {} while what this load had made was removed: all was measured, and the removal was given up{before}",
+            caught.signal
+        )),
+    };
+}
