@@ -2,6 +2,7 @@
 //! starts a launcher.
 
 mod agree;
+mod alike;
 mod attended;
 mod beforehand;
 mod connection;
@@ -16,6 +17,7 @@ mod launcher;
 mod leaving;
 mod marks;
 mod muster;
+mod naming;
 mod options;
 mod own_targets;
 mod place;
@@ -29,6 +31,7 @@ mod words;
 mod work;
 
 pub(crate) use agree::apart;
+pub(crate) use alike::is_said_by_another;
 pub(crate) use course::GroupOutput;
 pub(crate) use ending::refuse;
 pub(crate) use front::LaunchFront;

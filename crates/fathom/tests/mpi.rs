@@ -17,8 +17,12 @@ mod front;
 mod ground;
 #[path = "mpi/loads.rs"]
 mod loads;
+#[path = "mpi/refusals.rs"]
+mod refusals;
 #[path = "../../object/tests/store/server.rs"]
 mod server;
+#[path = "mpi/told.rs"]
+mod told;
 #[path = "mpi/walks.rs"]
 mod walks;
 

@@ -99,12 +99,12 @@ fn check_kind(header: &[u8], own: u64) -> Result<(), String> {
 
 /// Checks that a file has these bytes.
 fn is_there(length: u64, at: u64, bytes: u64) -> Result<(), String> {
-    let end = at.checked_add(bytes);
-    if end.is_some_and(|end| end <= length) {
+    let end = at.saturating_add(bytes);
+    if end <= length {
         return Ok(());
     }
     Err(format!(
-        "it is cut short or broken: it has {length} bytes, and says that more stand at {at}"
+        "it is cut short or broken: it has {length} bytes, and by what it says of itself {end} at least"
     ))
 }
 

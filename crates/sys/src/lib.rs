@@ -53,7 +53,10 @@ pub use process::{
     usage_of_process, usage_of_thread, wall_clock_state, with_limits_before,
 };
 pub use rename::rename_no_replace;
-pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor, stop_with_another};
+pub use signals::{
+    CaughtSignal, catch_signals, caught_signal, end_descriptor, name_signal, named_signal,
+    stop_with_another,
+};
 pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};
 pub use vigil::{Standstill, Vigil};

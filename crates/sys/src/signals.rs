@@ -15,6 +15,8 @@ static FIRST: AtomicI32 = AtomicI32::new(0);
 /// When the first signal came, 0 before it.
 static FIRST_AT: AtomicU64 = AtomicU64::new(0);
 static IMPATIENT: AtomicBool = AtomicBool::new(false);
+/// Number of the signal that the first stands for, 0 where it is itself.
+static NAMED: AtomicI32 = AtomicI32::new(0);
 
 /// What signals have asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,18 @@ pub fn end_descriptor() -> io::Result<OwnedFd> {
     }
 }
 
+/// Whoever sends a signal to this process hands on this one, and may do so as another. Nothing stops by
+/// that; what stops afterwards was stopped by it.
+pub fn name_signal(signal: i32) {
+    NAMED.store(signal, Relaxed);
+}
+
+/// What [`name_signal`] was told.
+#[must_use]
+pub fn named_signal() -> Option<i32> {
+    Some(NAMED.load(Relaxed)).filter(|signal| *signal != 0)
+}
+
 /// A process that works together with this one was told to stop by this signal: whoever asks here is
 /// told the same, if nothing was heard before.
 pub fn stop_with_another(signal: i32) {
@@ -138,7 +152,7 @@ pub fn caught_signal() -> Option<CaughtSignal> {
     match FIRST.load(Relaxed) {
         0 => None,
         signal => Some(CaughtSignal {
-            signal,
+            signal: named_signal().unwrap_or(signal),
             impatient: IMPATIENT.load(Relaxed),
         }),
     }

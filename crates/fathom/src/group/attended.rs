@@ -3,21 +3,23 @@
 
 use super::launcher::Dialect;
 use super::muster::{Muster, Overdue};
+use super::naming::SignalNaming;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 
-/// So often signals are looked at.
+/// So often signals are looked at, and whether the first rank knows of one.
 const LOOK_NS: u64 = 100_000_000;
+const NAMED_LOOK_NS: u64 = 5_000_000;
 /// A launcher that was asked to end by a signal has so long until it is told, and so long until it
 /// is killed.
 const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
@@ -61,26 +63,34 @@ pub(super) fn attend(
     // In a group of its own it has a signal of the terminal from here, and once.
     command
         .args(words)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
-    let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
+    let (said, has_heard) = <(Arc<AtomicI32>, Arc<AtomicBool>)>::default();
+    said.store(exit::NOTHING_SAID, Relaxed);
     let pid = child.id();
     let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
     let from = child.stderr.take().expect("it was asked for");
     // Whoever kills this process would leave nobody who looks after the ranks.
     let deputy = Deputy::begin(&end, dialect.asking(TERM), &from)
         .context("nobody can look after the launcher")?;
-    let is_quiet = passed_on(from, word, &said, muster);
+    let naming = SignalNaming::new(child.stdin.take(), word, &has_heard);
+    let of_ranks = RankWords {
+        said: Arc::clone(&said),
+        has_heard,
+        muster: Arc::clone(muster),
+    };
+    let is_quiet = passed_on(from, word, of_ranks);
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
         said: &said,
         muster,
         dialect,
+        naming,
         overdue: None,
         patience: Patience::default(),
     };
@@ -98,17 +108,24 @@ pub(super) fn attend(
     })
 }
 
+/// What ranks say to this process.
+struct RankWords {
+    /// How all ended, the worst of it.
+    said: Arc<AtomicI32>,
+    /// The first knows which signal this process had.
+    has_heard: Arc<AtomicBool>,
+    muster: Arc<Muster>,
+}
+
 /// Hands on what is said, but for the words that are for this process alone; what is given back ends
 /// when nobody can say anything any more.
 fn passed_on(
     from: impl Read + Send + 'static,
     word: &FrontWord,
-    said: &Arc<AtomicI32>,
-    muster: &Arc<Muster>,
+    of_ranks: RankWords,
 ) -> Receiver<()> {
     let (quiet, is_quiet) = channel();
     let word = word.clone();
-    let (said, muster) = (Arc::clone(said), Arc::clone(muster));
     std::thread::spawn(move || {
         let _ends_with_this_thread = quiet;
         let mut from = BufReader::new(from);
@@ -123,8 +140,10 @@ fn passed_on(
                 };
                 let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(text);
             }
-            said.fetch_max(news.code.unwrap_or(exit::NOTHING_SAID), Relaxed);
-            muster.add(news.begun);
+            let code = news.code.unwrap_or(exit::NOTHING_SAID);
+            of_ranks.said.fetch_max(code, Relaxed);
+            of_ranks.has_heard.fetch_or(news.has_heard, Relaxed);
+            of_ranks.muster.add(news.begun);
             line.clear();
         }
     });
@@ -136,6 +155,7 @@ struct Waited<'a> {
     said: &'a AtomicI32,
     muster: &'a Muster,
     dialect: Dialect,
+    naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
     patience: Patience,
 }
@@ -145,7 +165,8 @@ impl Waited<'_> {
     fn wait(&mut self, pid: u32, end: &ProcessEnd) -> Result<ExitStatus> {
         let clock = MachineClock::monotonic();
         let begin = clock.now();
-        while !wait_ready(end, Readiness::Input, LOOK_NS).unwrap_or(false) {
+        let mut look_ns = LOOK_NS;
+        while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
             let has_ended = self.said.load(Relaxed) != exit::NOTHING_SAID;
             let is_asked = self.patience.asked_at.is_some() || has_ended;
@@ -154,7 +175,13 @@ impl Waited<'_> {
                 self.overdue = Some(overdue);
                 self.tell(overdue);
             }
-            let asked = match (self.overdue, sys::caught_signal()) {
+            let caught = sys::caught_signal();
+            let is_named = caught.is_none_or(|caught| {
+                let have_begun = self.muster.is_complete();
+                caught.impatient || self.naming.is_done(now, caught.signal, have_begun)
+            });
+            look_ns = if is_named { LOOK_NS } else { NAMED_LOOK_NS };
+            let asked = match (self.overdue, caught.filter(|_| is_named)) {
                 (Some(Overdue::GivenUp), None) => Some(sys::CaughtSignal {
                     signal: TERM,
                     impatient: false,
@@ -305,12 +332,16 @@ mod tests {
 
     #[test]
     fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
-        let said = Arc::new(AtomicI32::new(exit::NOTHING_SAID));
+        let (said, has_heard) = <(Arc<AtomicI32>, Arc<AtomicBool>)>::default();
         let word = FrontWord::draw();
-        let lines = format!("{}\n{}", word.end_line(0), word.end_line(5));
-        let muster = Arc::new(Muster::new(1, S, Dialect::Hydra));
-        let quiet = passed_on(std::io::Cursor::new(lines), &word, &said, &muster);
+        let lines = [word.end_line(0), word.end_line(5), word.signal_line(2)].join("\n");
+        let of_ranks = RankWords {
+            said: Arc::clone(&said),
+            has_heard: Arc::clone(&has_heard),
+            muster: Arc::new(Muster::new(1, S, Dialect::Hydra)),
+        };
+        let quiet = passed_on(std::io::Cursor::new(lines), &word, of_ranks);
         assert!(quiet.recv().is_err(), "it ends");
-        assert_eq!(said.load(Relaxed), 5);
+        assert_eq!((said.load(Relaxed), has_heard.load(Relaxed)), (5, true));
     }
 }

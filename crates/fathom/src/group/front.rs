@@ -12,7 +12,7 @@ use super::host_list::HostList;
 use super::launched::{has_rank, launched};
 use super::launcher::{LaunchGround, Launcher, own_program, quoted};
 use super::muster::Muster;
-use crate::exit::{self, FrontWord, Usage};
+use crate::exit::{self, FrontWord, OptionsRefused, Usage};
 use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
@@ -48,9 +48,21 @@ fn is_dry(matches: &ArgMatches) -> bool {
     matches!(flag, Ok(Some(true)))
 }
 
+fn names_hosts(matches: &ArgMatches) -> bool {
+    let given = |name| super::options::text(matches, name).is_some();
+    given("hosts") || given("hostfile")
+}
+
 impl LaunchFront {
     /// `None` where no hosts are named.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        if let Some(launched) = launched().filter(|_| names_hosts(matches)) {
+            let error = Usage(format!(
+                "a launcher started {} of this command already ({}), and --hosts would start a launcher in each of them; leave out one of the two",
+                launched.size, launched.variable
+            ));
+            return Err(OptionsRefused::of(error.into()));
+        }
         Self::asked(matches).map_err(|why| Usage(why).into())
     }
 
@@ -79,12 +91,6 @@ impl LaunchFront {
         };
         if text("rank").or(text("start-at")).is_some() {
             return Err("--hosts starts and numbers ranks, and --rank says which one this is; give one of them".into());
-        }
-        if let Some(launched) = launched() {
-            return Err(format!(
-                "a launcher started {} of this command already ({}), and --hosts would start a launcher in each of them; leave out one of the two",
-                launched.size, launched.variable
-            ));
         }
         if text("mpi") == Some("none") {
             return Err("--hosts starts ranks that MPI connects, and with --mpi none they would know nothing of each other: drop it".into());

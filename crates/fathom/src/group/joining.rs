@@ -164,6 +164,7 @@ impl GroupTrial {
             }));
         };
         record.id.clone_from(&self.id);
+        name_signal(&mut record.outcome, sys::named_signal());
         self.name_lost(&mut record, &whys);
         Ok(record)
     }
@@ -274,6 +275,20 @@ impl GroupTrial {
     }
 }
 
+/// Ranks say by which signal they were stopped; the front may have had another, and its exit code is of that.
+fn name_signal(outcome: &mut Outcome, named: Option<i32>) {
+    const STOPPED_BY: i32 = 128;
+    let had = outcome.exit_code - STOPPED_BY;
+    let is_other = outcome.status == Status::Interrupted && had > 0;
+    if let Some(named) = named.filter(|named| is_other && *named != had) {
+        let also = outcome.message.take().unwrap_or_default();
+        outcome.exit_code = STOPPED_BY + named;
+        outcome.message = Some(format!(
+            "stopped by signal {named}, which reached ranks as {had}: {also}"
+        ));
+    }
+}
+
 /// Why a rank may be the one with whose death the end of the others began.
 const SILENT: &str = "nothing was heard of it after a signal had told the others to end";
 
@@ -317,6 +332,32 @@ mod tests {
             "{}",
             fault.text
         );
+    }
+
+    #[test]
+    fn a_record_says_the_signal_that_the_front_had() {
+        let stopped = |status, exit_code| Outcome {
+            status,
+            exit_code,
+            message: Some("stopped by signal 15".into()),
+        };
+        let mut outcome = stopped(Status::Interrupted, 143);
+        name_signal(&mut outcome, Some(2));
+        assert_eq!(outcome.exit_code, 130);
+        assert_eq!(
+            outcome.message.as_deref(),
+            Some("stopped by signal 2, which reached ranks as 15: stopped by signal 15")
+        );
+        for (status, code, named) in [
+            (Status::Interrupted, 143, Some(15)),
+            (Status::Interrupted, 143, None),
+            (Status::Interrupted, 1, Some(2)),
+            (Status::Incomplete, 143, Some(2)),
+        ] {
+            let mut outcome = stopped(status, code);
+            name_signal(&mut outcome, named);
+            assert_eq!(outcome, stopped(status, code));
+        }
     }
 
     #[test]

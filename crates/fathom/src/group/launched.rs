@@ -3,7 +3,7 @@
 use super::connection::RankLink;
 use super::front::FrontMark;
 use super::reach::ReachAsked;
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use crate::run::time;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -77,6 +77,10 @@ impl Launch {
     /// `None` where no launcher started several of this process, or where each says by itself which
     /// rank it is.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        Self::asked(matches).map_err(OptionsRefused::of)
+    }
+
+    fn asked(matches: &ArgMatches) -> Result<Option<Self>> {
         let text = |name: &str| super::options::text(matches, name);
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
@@ -163,7 +167,8 @@ fn check_number(matches: &ArgMatches) -> Result<()> {
         return Ok(());
     }
     Err(Usage(format!(
-        "--hosts asks for {wanted} ranks, and the launcher started this one as one of {of}: nothing was measured. A launcher that is a wrapper of another may have changed how many it starts, or not have told ranks of each other; `--dry-run` prints the line that it was given"
+        "--hosts asks for {}, and the launcher started this one as one of {of}: nothing was measured. A launcher that is a wrapper of another may have changed how many it starts, or not have told ranks of each other; `--dry-run` prints the line that it was given",
+        units::counted(wanted, "rank")
     ))
     .into())
 }

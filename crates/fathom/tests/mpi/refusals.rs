@@ -1,0 +1,103 @@
+//! What is refused before ranks have met: libraries that cannot connect them, and mistakes of the command
+//! line, which are said once where all ranks make them.
+
+use super::{Launcher, SHORT, launchers, nobody_is_left, place};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Half of a library that is here in any case.
+fn half_a_library(dir: &Path) -> PathBuf {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let of_c = maps.lines().find(|line| line.contains("libc.so"));
+    let whole = fs::read(of_c.unwrap().split_whitespace().last().unwrap()).unwrap();
+    let half = dir.join("libmpi.so.40");
+    fs::write(&half, &whole[..whole.len() / 2]).unwrap();
+    half
+}
+
+#[test]
+fn a_library_that_is_cut_short_is_refused_by_name_and_no_rank_dies_of_it() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let half = half_a_library(dir.path());
+        let words = format!("{SHORT} --mpi {}", half.display());
+        let (code, said) = launcher.ended(dir.path(), &words);
+        assert_eq!(code, Some(2), "{name}: {said}");
+        let named = format!("{}: it is cut short", half.display());
+        assert!(said.contains(&named), "{name}: {said}");
+        assert!(!dir.path().join("x").exists(), "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// Libraries of MPICH's family that are here.
+fn of_mpich() -> Vec<PathBuf> {
+    let homes = launchers()
+        .into_iter()
+        .filter(|launcher| !is_open_mpi(launcher));
+    let beside = homes.flat_map(|launcher| {
+        let home = launcher.program.parent().unwrap().join("../lib");
+        let names = ["libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"];
+        let of_system = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let places = [home.clone(), home.join(of_system)];
+        places
+            .into_iter()
+            .flat_map(move |place| names.map(|name| place.join(name)))
+    });
+    beside.filter(|path| path.exists()).collect()
+}
+
+fn is_open_mpi(launcher: &Launcher) -> bool {
+    launcher.name.contains("Open MPI")
+}
+
+#[test]
+fn the_library_of_another_launcher_is_refused_before_it_can_end_the_process_in_its_own_words() {
+    for launcher in launchers().into_iter().filter(is_open_mpi) {
+        for library in of_mpich() {
+            let (name, dir) = (launcher.name, place());
+            let words = format!("{SHORT} --mpi {}", library.display());
+            let (code, said) = launcher.ended(dir.path(), &words);
+            assert_eq!(code, Some(2), "{name}, {}: {said}", library.display());
+            assert!(
+                said.contains(&library.display().to_string()),
+                "{name}: {said}"
+            );
+            assert!(said.contains("knows no PMIx"), "{name}: {said}");
+            assert!(!said.contains("Abort("), "{name}: {said}");
+            assert!(!dir.path().join("x").exists(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_mistake_of_all_ranks_is_said_once_and_that_of_one_beside_it() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        for (more, error) in [
+            ("--lost-after 1s", "error: --lost-after must be at least"),
+            ("--no-such-option", "error: unexpected argument"),
+            ("--hosts a,b", "error: a launcher started 4 of this command"),
+        ] {
+            let (code, said) = launcher.ended(dir.path(), &format!("{SHORT} {more}"));
+            assert_eq!(code, Some(2), "{name}, {more}: {said}");
+            assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+            assert!(said.contains(error), "{name}: {said}");
+        }
+        let script = r#"[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 2 ] && exec "$@" --lead 1us; exec "$@" --no-such-option"#;
+        let (code, said) = launcher.wrapped_ended("4", dir.path(), script, SHORT);
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert_eq!(
+            said.matches("unexpected argument").count(),
+            1,
+            "{name}: {said}"
+        );
+        assert_eq!(
+            said.matches("error: --lead must").count(),
+            1,
+            "{name}: {said}"
+        );
+        assert_eq!(said.matches("error: ").count(), 2, "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}

@@ -1,0 +1,40 @@
+//! A signal that reached the process with `--hosts`: its exit code and what is kept say the same, whatever
+//! the launcher makes of the signal.
+
+use super::{LONG, launchers, nobody_is_left, place, said, signal, wait_for};
+use record::{Status, read_records};
+use std::fs;
+use std::process::Stdio;
+
+#[test]
+fn the_record_says_the_signal_that_the_front_ended_by() {
+    for launcher in launchers() {
+        for (number, by) in [(1, "HUP"), (2, "INT"), (15, "TERM")] {
+            let (name, dir) = (format!("{}, {by}", launcher.name), place());
+            let mut line = launcher.by_front(dir.path(), LONG);
+            let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = line.spawn().unwrap();
+            wait_for("a record of four ranks that go on", || {
+                let read = read_records(&dir.path().join("r.jsonl")).ok()?;
+                let record = read.records.last()?;
+                (record.hosts.len() == 4 && record.operations.count() > 0).then_some(())
+            });
+            // Below `timeout`.
+            let children = format!("/proc/{0}/task/{0}/children", child.id());
+            let front = fs::read_to_string(children).unwrap().trim().to_owned();
+            signal(front.parse().unwrap(), by);
+            let output = child.wait_with_output().unwrap();
+            let told = said(&output);
+            assert_eq!(output.status.code(), Some(128 + number), "{name}: {told}");
+            assert!(!told.contains("fathom-"), "{name}: {told}");
+            let outcome = read_records(&dir.path().join("r.jsonl")).unwrap();
+            let outcome = &outcome.records.last().unwrap().outcome;
+            // Open MPI may kill before the first rank has written it.
+            if outcome.status != Status::Incomplete || !launcher.name.contains("Open MPI") {
+                assert_eq!(outcome.status, Status::Interrupted, "{name}: {outcome:?}");
+                assert_eq!(outcome.exit_code, 128 + number, "{name}: {outcome:?}");
+            }
+            nobody_is_left(dir.path(), &name);
+        }
+    }
+}
