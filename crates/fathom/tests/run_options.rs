@@ -4,7 +4,7 @@
 
 mod support;
 
-use record::{Coverage, Record};
+use record::{Coverage, Record, WorkerAccount};
 use std::collections::BTreeSet;
 use support::content::{distinct_blocks, filled_blocks, is_all, length_and_disk};
 use support::laws::{assert_drawn_from, assert_share, gaussian, pareto, zipf};
@@ -1153,6 +1153,23 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
         per_operation(worker.user_ns, worker.system_ns),
         elapsed,
     );
+}
+
+#[test]
+fn workers_to_which_nothing_fell_count_for_no_time() {
+    let command = "f --engine null --file-size 64k --threads 3 --total-bytes 4k";
+    for warmup in ["", "--warmup 100ms"] {
+        let record = Place::new().measure(&format!("{command} {warmup}"));
+        let moments = |of: &WorkerAccount| (of.operations, of.started_ns, of.ended_ns);
+        let of_all = record.workers.iter();
+        let (worked, idle): (Vec<_>, Vec<_>) = of_all.partition(|of| of.operations > 0);
+        assert_eq!((worked.len(), idle.len()), (1, 2));
+        assert_eq!(moments(worked[0]), (1, 0, record.elapsed_ns), "{warmup}");
+        for idle in idle {
+            assert_eq!(moments(idle), (0, 0, 0), "{warmup}");
+            assert_eq!(idle.run_queue_wait_ns, None, "{warmup}");
+        }
+    }
 }
 
 #[test]

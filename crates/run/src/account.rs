@@ -3,6 +3,7 @@
 mod outcome;
 mod pace;
 mod targets;
+mod time;
 
 use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown};
@@ -20,6 +21,7 @@ use record::{
 };
 use std::collections::BTreeMap;
 pub(crate) use targets::targets;
+use time::{WorkedTime, at_work};
 use workload::{EngineFeature, LockMode, Phase};
 
 /// What a run hands over to become a record.
@@ -48,9 +50,10 @@ impl Ended<'_> {
         self.reports.sort_by_key(|(index, _)| *index);
         let elapsed_ns = self.elapsed_ns();
         let mut loops = LoopAccount::default();
-        self.reports
-            .iter()
-            .for_each(|(_, report)| report.tally.add_to(&mut loops));
+        // What an idle worker did, it did in the warm-up.
+        let tallies = self.reports.iter().map(|(_, report)| &report.tally);
+        let counted = tallies.filter(|tally| !tally.is_idle);
+        counted.for_each(|tally| tally.add_to(&mut loops));
         let verification = self.verification();
         let errors = self.errors();
         let operations = &self.measured.operations;
@@ -106,38 +109,34 @@ impl Ended<'_> {
         } else {
             None
         };
-        let start = self
-            .tallies()
-            .map(|tally| tally.started)
-            .chain(given_up.map(|(from, _)| from))
-            .min()
-            .unwrap_or(0);
-        let end = self
-            .tallies()
-            .map(|tally| tally.ended)
-            .chain(given_up.map(|(_, to)| to))
-            .max()
-            .unwrap_or(0);
-        end.saturating_sub(start)
+        WorkedTime::of(self.tallies(), given_up).map_or(0, WorkedTime::length_ns)
+    }
+
+    /// When those worked that ended by themselves.
+    fn worked(&self) -> Option<WorkedTime> {
+        WorkedTime::of(self.tallies(), None)
     }
 
     /// How long after the common start the measured time began, where there is one.
     fn late_ns(&self) -> Option<u64> {
         let workload = &self.resolved.effective;
         let begins = self.common_start?.saturating_add(workload.stop.warmup.0);
-        let began = self.tallies().map(|tally| tally.started).min()?;
+        let began = self.worked()?.began;
         let is_real = !workload.engine.has(EngineFeature::VirtualTime);
         is_real.then(|| began.saturating_sub(begins))
     }
 
     fn spans(&self) -> BTreeMap<String, Span> {
-        let start = self.tallies().map(|tally| tally.started).min().unwrap_or(0);
+        let Some(worked) = self.worked() else {
+            return BTreeMap::new();
+        };
         let span = |time: KindTime| Span {
-            start_ns: time.start.saturating_sub(start),
-            end_ns: time.end.saturating_sub(start),
+            start_ns: worked.since_began(time.start),
+            end_ns: worked.since_began(time.end),
             elapsed_ns: time.elapsed,
         };
-        let times = together(self.tallies().flat_map(|tally| &tally.kind_times));
+        let tallies = at_work(self.tallies()).into_iter();
+        let times = together(tallies.flat_map(|tally| &tally.kind_times));
         times
             .into_iter()
             .map(|time| (time.op.name().to_owned(), span(time)))
@@ -151,12 +150,12 @@ impl Ended<'_> {
     /// Of several kinds that follow each other, the first is the one that it ends. A rank says also what
     /// it had done where it had nothing left to do by then.
     fn stonewall(&self) -> Option<StonewallAccount> {
-        let start = self.tallies().map(|tally| tally.started).min()?;
+        let start = self.worked()?.began;
         let ended = |tally: &Tally| {
             let first = tally.kind_times.first();
             first.map_or(tally.ended, |time| time.end)
         };
-        let end = self.tallies().map(ended).max()?;
+        let end = at_work(self.tallies()).into_iter().map(ended).max()?;
         let account = self.shared.stonewall.as_ref()?.account(start, end);
         account.filter(|account| account.has_come() || self.common_start.is_some())
     }
@@ -197,13 +196,17 @@ impl Ended<'_> {
                 ..base
             };
         };
-        let start = self.tallies().map(|tally| tally.started).min().unwrap_or(0);
+        // To whom alone nothing fell, no time of the whole was measured.
+        let counts = |own: &&Tally| std::ptr::eq(*own, &report.tally);
+        let counts = at_work(self.tallies()).iter().any(counts);
+        let worked = self.worked().filter(|_| counts);
+        let moment = |at: u64| worked.map_or(0, |worked| worked.since_began(at));
         WorkerAccount {
-            started_ns: report.tally.started.saturating_sub(start),
-            ended_ns: report.tally.ended.saturating_sub(start),
+            started_ns: moment(report.tally.started),
+            ended_ns: moment(report.tally.ended),
             user_ns: report.usage.user_ns,
             system_ns: report.usage.system_ns,
-            run_queue_wait_ns: report.run_queue_wait_ns,
+            run_queue_wait_ns: worked.and(report.run_queue_wait_ns),
             voluntary_switches: report.usage.voluntary_switches,
             involuntary_switches: report.usage.involuntary_switches,
             engine_features: report.features.clone(),

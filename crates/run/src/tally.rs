@@ -34,6 +34,8 @@ pub(crate) struct Tally {
     pub ended: u64,
     pub unsent: u64,
     pub abandoned: u64,
+    /// Nothing of the measured time fell to this worker: it had nothing to begin there.
+    pub is_idle: bool,
     pub verification: FailureLog,
     /// The time of each kind of operation where kinds follow each other.
     pub kind_times: Vec<KindTime>,
@@ -105,6 +107,12 @@ impl Tally {
             self.reaps_to_empty += u64::from(done == in_flight);
             self.ended = now;
         }
+    }
+
+    /// Whether any operation was begun, or ended, since the worker began or its measured time did.
+    #[must_use]
+    pub(crate) fn has_worked(&self) -> bool {
+        self.submitted > 0 || self.reaps > 0
     }
 
     /// Whether a halted worker has waited long enough for what is in flight.

@@ -5,6 +5,7 @@
 //! offsets happened in between.
 
 mod direct;
+mod ended;
 mod otherwise;
 mod plan;
 mod state;
@@ -125,24 +126,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     fn run(mut self) -> Result<(), EngineError> {
         self.tally.start(self.now);
         let outcome = self.turn();
-        let in_flight = self.in_flight();
-        self.tally.abandoned = in_flight as u64;
-        if self.now >= self.plan.stop.ends {
-            self.tally.ended = self.tally.ended.max(self.plan.stop.ends);
-        }
-        let end = self.plan.stop.ends.min(self.now);
-        if !self.complete && in_flight == 0 {
-            // Told to stop while nothing was due: the pause belongs to the measured time.
-            self.tally.ended = self.tally.ended.max(end);
-        }
-        self.tally.write_passes = self.plan.source.write_passes();
-        self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
-        if !self.complete {
-            self.tally.unsent =
-                self.plan
-                    .pace
-                    .unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
-        }
+        self.end_of_loop();
         outcome
     }
 

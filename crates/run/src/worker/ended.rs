@@ -1,0 +1,35 @@
+//! What a worker tells of itself when its loop has ended.
+
+use super::Loop;
+use engine::Engine;
+use sys::Clock;
+
+impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
+    #[cold]
+    pub(super) fn end_of_loop(&mut self) {
+        let in_flight = self.in_flight();
+        self.tally.abandoned = in_flight as u64;
+        self.tally.is_idle = self.complete && in_flight == 0 && !self.has_measured();
+        if self.now >= self.plan.stop.ends {
+            self.tally.ended = self.tally.ended.max(self.plan.stop.ends);
+        }
+        let end = self.plan.stop.ends.min(self.now);
+        if !self.complete && in_flight == 0 {
+            // Told to stop while nothing was due: the pause belongs to the measured time.
+            self.tally.ended = self.tally.ended.max(end);
+        }
+        self.tally.write_passes = self.plan.source.write_passes();
+        self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
+        if !self.complete {
+            self.tally.unsent =
+                self.plan
+                    .pace
+                    .unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+        }
+    }
+
+    /// Whether it did anything in the measured time: what had ended in the warm-up belongs to that.
+    fn has_measured(&self) -> bool {
+        std::ptr::eq(self.counters, self.plan.measured) && self.tally.has_worked()
+    }
+}
