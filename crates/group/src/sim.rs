@@ -5,6 +5,7 @@ use crate::{Act, ClockDrift, GroupMember, GroupTiming, MemberEnd, MemberInput, M
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::LazyLock;
 use units::random::split_mix;
 
 /// The true time at which all are there: late enough that no clock shows less than nothing.
@@ -64,6 +65,8 @@ struct Host {
     finished: bool,
     /// When it began, by true time, and how well it said it knew.
     began: Option<(u64, u64)>,
+    /// How much it had been told by then.
+    began_after: Option<u64>,
     /// What the greatest of all had done.
     most: Option<u64>,
     /// What it found its clock to have done since, and when, by true time.
@@ -221,6 +224,7 @@ impl World {
                 script: Script::default(),
                 finished: false,
                 began: None,
+                began_after: None,
                 most: None,
                 compared: None,
                 ending: None,
@@ -339,6 +343,7 @@ impl World {
                     "rank {rank} began twice or late"
                 );
                 host.began = Some((truth, bound_ns));
+                host.began_after = Some(host.told);
                 self.happens(truth + WORK_NS, rank, Happening::Finished);
             }
             Act::Compared(drift) => {
@@ -575,6 +580,76 @@ fn a_rank_that_stood_still_itself_does_not_take_the_others_for_lost() {
     let patience = timing.lost_after_ns / (1000 * MS);
     for seconds in [told(0, 1, &here), told(1, 0, &Message::Still)] {
         assert!((patience..=patience + 1).contains(&seconds), "{seconds}");
+    }
+}
+
+/// Ways of which each has its own length in either direction, up to a tenth of the first lead, and clocks
+/// that run apart as far as clocks may, of which some are seen and some are taken for another.
+const FOUL: Weather = Weather {
+    seed: 5,
+    delay_ns: (100_000, 20 * MS),
+    lost_per_mille: 0,
+    drift_ppm: 100,
+    beside_per_mille: 500,
+    misled_per_mille: 200,
+};
+
+/// A thousand ranks in it of which none is lost; both tests begin with them.
+static FOUL_AND_WHOLE: LazyLock<World> = LazyLock::new(|| World::new(1000, FOUL, &[]).run());
+
+#[test]
+fn a_thousand_ranks_in_foul_weather_begin_within_bounds_that_they_need() {
+    let world = &*FOUL_AND_WHOLE;
+    world.holds();
+    let root = &world.hosts[0];
+    let (root_began, _) = root.began.unwrap();
+    let errors = world.hosts.iter().map(|host| {
+        assert!(host.is_whole(), "{:?}", host.script);
+        let (began, bound_ns) = host.began.unwrap();
+        let error = root.shows(began).abs_diff(root.shows(root_began));
+        (error, bound_ns)
+    });
+    let (error, bound) = errors.max().unwrap();
+    // A bound of seconds would hold of anything.
+    assert!(error > MS && bound < 200 * MS, "{error} {bound}");
+}
+
+#[test]
+fn a_thousand_ranks_in_foul_weather_end_and_none_says_that_all_is_well_where_one_is_lost() {
+    let sound = |rank: u32| {
+        let host = &FOUL_AND_WHOLE.hosts[rank as usize];
+        (host.began_after.unwrap(), host.told)
+    };
+    let ((root_began, _), (began, _), (_, ended)) = (sound(0), sound(512), sound(999));
+    for (lost_per_mille, dies) in [
+        // The root before the start, one whom many ask at work, and one whom nobody asks near its end.
+        (0, vec![(0, root_began / 2)]),
+        (0, vec![(512, began + 1), (999, ended - 2)]),
+        // Few messages are lost, and many where one is that never comes.
+        (1, vec![]),
+        (300, vec![(512, 3)]),
+    ] {
+        let weather = Weather {
+            lost_per_mille,
+            ..FOUL
+        };
+        let world = World::new(1000, weather, &dies).run();
+        world.holds();
+        let whole = world.hosts.iter().filter(|host| host.is_whole()).count();
+        let are_all_there = dies.is_empty();
+        assert_eq!(whole, if are_all_there { 1000 } else { 0 }, "{weather:?}");
+        for (host, rank) in world.hosts.iter().zip(0..) {
+            let is_dead = dies.iter().any(|(dead, _)| *dead == rank);
+            let lost = &host.script.lost;
+            let names_any = lost
+                .iter()
+                .any(|lost| *lost == 0 || dies.iter().any(|(dead, _)| dead == lost));
+            assert!(
+                is_dead || are_all_there || names_any,
+                "rank {rank}: {:?}",
+                host.script
+            );
+        }
     }
 }
 
