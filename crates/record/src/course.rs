@@ -19,7 +19,8 @@ pub struct Span {
 }
 
 /// A time in which the generator stood still: stopped by a signal, frozen, its machine suspended or
-/// paused. From the start of the measured time.
+/// paused. From the start of the measured time, of ranks from that of all: one that stood still then
+/// began late by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stoppage {
     /// When it was seen to run last.

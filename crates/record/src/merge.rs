@@ -165,13 +165,13 @@ impl Record {
         self.elapsed_ns = if had_work { self.elapsed_ns } else { 0 };
     }
 
+    /// A stop is told by the common start: who stood still then began late by it.
     fn move_edges(&mut self, moved: impl Fn(u64) -> u64) {
         let spans = (self.spans.values_mut()).map(|span| [&mut span.start_ns, &mut span.end_ns]);
         let series = (self.series.iter_mut()).map(|part| [&mut part.start_ns, &mut part.end_ns]);
         let workers = self.workers.iter_mut();
         let workers = workers.map(|worker| [&mut worker.started_ns, &mut worker.ended_ns]);
-        let stops = (self.stops.iter_mut()).map(|stop| [&mut stop.start_ns, &mut stop.end_ns]);
-        let edges = spans.chain(series).chain(workers).chain(stops).flatten();
+        let edges = spans.chain(series).chain(workers).flatten();
         for ns in edges.chain([&mut self.elapsed_ns]) {
             *ns = moved(*ns);
         }

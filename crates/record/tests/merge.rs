@@ -907,6 +907,24 @@ fn a_rank_to_which_nothing_fell_makes_the_time_of_the_whole_no_longer() {
 }
 
 #[test]
+fn a_stop_before_a_rank_began_is_told_by_the_common_start() {
+    let stop = Stoppage {
+        start_ns: 0,
+        end_ns: 3 * SECOND,
+        suspended_ns: 0,
+    };
+    let mut steady = part("a");
+    steady.stops.clear();
+    let mut stopped = part("b");
+    stopped.stops = vec![stop];
+    // As a load does, whose times are all from the common start.
+    stopped.begins_itself(3 * SECOND);
+    let all = merged(&[&steady, &stopped]).unwrap();
+    assert_eq!(all.stops, [stop]);
+    assert_eq!(all.by_host()[1].stops, [stop]);
+}
+
+#[test]
 fn of_a_load_the_part_of_a_host_has_its_counters_and_no_field_that_it_does_not_know() {
     let all = merged(&[&part("a"), &part("b")]).unwrap();
     let load = serde_json::to_value(&all.hosts[0]).unwrap()["part"]["load"].clone();
