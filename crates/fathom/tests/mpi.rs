@@ -9,6 +9,10 @@
 
 #[path = "mpi/beforehand.rs"]
 mod beforehand;
+#[path = "mpi/bound.rs"]
+mod bound;
+#[path = "mpi/experiment.rs"]
+mod experiment;
 #[path = "mpi/files.rs"]
 mod files;
 #[path = "mpi/front.rs"]
@@ -23,10 +27,12 @@ mod refusals;
 mod server;
 #[path = "mpi/told.rs"]
 mod told;
+#[path = "mpi/unlike.rs"]
+mod unlike;
 #[path = "mpi/walks.rs"]
 mod walks;
 
-use ground::{nobody_is_left, place, ranks_in, record, said, signal, wait_for};
+use ground::{nobody_is_left, place, ranks_once, record, said, signal, wait_for};
 use record::{Record, Status, read_records};
 use server::{Act, Server};
 use std::fs;
@@ -41,7 +47,7 @@ const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
 struct Launcher {
     name: &'static str,
     program: PathBuf,
-    words: &'static [&'static str],
+    words: Vec<&'static str>,
     needs: &'static str,
 }
 
@@ -53,7 +59,7 @@ fn launchers() -> Vec<Launcher> {
         Launcher {
             name: "Open MPI of the system",
             program: system("mpirun.openmpi"),
-            words: &[
+            words: vec![
                 "--allow-run-as-root",
                 "--oversubscribe",
                 "--bind-to",
@@ -64,13 +70,13 @@ fn launchers() -> Vec<Launcher> {
         Launcher {
             name: "MPICH of the system",
             program: system("mpirun.mpich"),
-            words: &["-bind-to", "none"],
+            words: vec!["-bind-to", "none"],
             needs: "mpirun.mpich (apt-get install mpich)",
         },
         Launcher {
             name: "Open MPI 5",
             program: tools.join("mpi-openmpi/bin/mpirun"),
-            words: &[
+            words: vec![
                 "--allow-run-as-root",
                 "--map-by",
                 ":OVERSUBSCRIBE",
@@ -82,7 +88,7 @@ fn launchers() -> Vec<Launcher> {
         Launcher {
             name: "the standard's library",
             program: tools.join("mpi-mpich/bin/mpirun"),
-            words: &["-bind-to", "none"],
+            words: vec!["-bind-to", "none"],
             needs: "MPICH 5 (python3 -m venv target/tools/mpi-mpich && target/tools/mpi-mpich/bin/pip install mpich)",
         },
     ];
@@ -110,7 +116,7 @@ impl Launcher {
         let mut out = Command::new("timeout");
         out.args(["-k", "5", "300"])
             .arg(&self.program)
-            .args(self.words)
+            .args(&self.words)
             .args(["-n", ranks, FATHOM])
             .args(words.split_whitespace())
             .current_dir(dir)
@@ -170,22 +176,29 @@ fn begin(launcher: &Launcher, dir: &Path, more: &str) -> Running {
 }
 
 fn begin_line(launcher: &Launcher, dir: &Path, line: &str, more: &str) -> Running {
-    let words = format!("{line} {more}");
-    let mut line = launcher.line("4", dir, &words);
-    let child = line
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let ranks = wait_for("a record of four ranks that go on", || {
-        let read = read_records(&dir.join("r.jsonl")).ok()?;
-        let record = read.records.last()?;
-        (record.hosts.len() == 4 && record.operations.count() > 0).then(|| ranks_in(dir))
-    });
-    Running { child, ranks }
+    let line = launcher.line("4", dir, &format!("{line} {more}"));
+    Running::begin(line, dir, "a record of four ranks that go on", |records| {
+        let last = records.last();
+        last.is_some_and(|record| record.hosts.len() == 4 && record.operations.count() > 0)
+    })
 }
 
 impl Running {
+    /// Four ranks of a line, once what is kept of them is so far.
+    fn begin(
+        mut line: Command,
+        dir: &Path,
+        what: &str,
+        is_so_far: impl Fn(&[Record]) -> bool,
+    ) -> Self {
+        let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = line.spawn().unwrap();
+        let ranks = ranks_once(&mut child, dir, what, || {
+            read_records(&dir.join("r.jsonl")).is_ok_and(|read| is_so_far(&read.records))
+        });
+        Self { child, ranks }
+    }
+
     /// The launcher's exit code and what was said.
     fn ended(self) -> (Option<i32>, String) {
         let output = self.child.wait_with_output().unwrap();
@@ -202,7 +215,7 @@ impl Running {
 
 const SHORT: &str =
     "run x --file-size 4M --random --duration 1s --no-live --max-skew 60s --records r.jsonl";
-const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
+const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --lead 1s --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
 
 #[test]
 fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
@@ -757,15 +770,12 @@ fn a_search_in_which_one_rank_is_interrupted_is_no_success() {
         let words = format!(
             "load get --target {target} --users 4 --seeds 8 --arrival constant --rate 50 --no-live --lead 1s --max-skew 60s --records r.jsonl --find-knee errors<1% --most-rate 100k --step-duration 1s"
         );
-        let mut line = launcher.line("4", dir.path(), &words);
-        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let ranks = wait_for("a step that held", || {
-            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
-            (!read.records.is_empty()).then(|| ranks_in(dir.path()))
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "a step that held", |records| {
+            !records.is_empty()
         });
-        signal(ranks[2], "INT");
-        let child = child.unwrap();
-        let (code, said) = Running { child, ranks }.ended();
+        signal(running.ranks[2], "INT");
+        let (code, said) = running.ended();
         assert_eq!(code, Some(130), "{name}: {said}");
         assert_eq!(server.objects(), 0, "{name}");
         nobody_is_left(dir.path(), name);
@@ -907,21 +917,12 @@ fn the_rows_of_a_profile_are_measured_by_all_ranks() {
 fn a_profile_that_loses_a_rank_keeps_what_was_measured_and_says_so() {
     for launcher in launchers_by_kind() {
         let (dir, name) = (place_of_rows(), launcher.name);
-        let mut line = launcher.line(
-            "4",
-            dir.path(),
-            &PROFILE.replace("--passes 2", "--passes 500"),
-        );
-        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let ranks = wait_for("a row of four ranks", || {
-            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
-            (read.records.len() > 1).then(|| ranks_in(dir.path()))
+        let words = PROFILE.replace("--passes 2", "--passes 500");
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "a row of four ranks", |records| {
+            records.len() > 1
         });
-        signal(ranks[2], "STOP");
-        let running = Running {
-            child: child.unwrap(),
-            ranks,
-        };
+        signal(running.ranks[2], "STOP");
         let (code, said) = running.ended();
         assert_eq!(code, Some(5), "{name}: {said}");
         assert!(said.contains("rank 2"), "{name}: {said}");
@@ -941,15 +942,12 @@ fn a_profile_in_which_one_rank_is_interrupted_ends_as_one_that_was() {
     for launcher in launchers_by_kind() {
         let (dir, name) = (place_of_rows(), launcher.name);
         let words = PROFILE.replace("--passes 2", "--passes 500");
-        let mut line = launcher.line("4", dir.path(), &words);
-        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let ranks = wait_for("a row of four ranks", || {
-            let read = read_records(&dir.path().join("r.jsonl")).ok()?;
-            (read.records.len() > 1).then(|| ranks_in(dir.path()))
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "a row of four ranks", |records| {
+            records.len() > 1
         });
-        signal(ranks[2], "INT");
-        let child = child.unwrap();
-        let (code, said) = Running { child, ranks }.ended();
+        signal(running.ranks[2], "INT");
+        let (code, said) = running.ended();
         assert_eq!(code, Some(130), "{name}: {said}");
         let read = read_records(&dir.path().join("r.jsonl")).unwrap();
         let ended = (read.records.iter()).filter(|r| r.outcome.status != Status::Ok);

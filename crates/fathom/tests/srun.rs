@@ -10,7 +10,7 @@
 #[path = "ground/ranks.rs"]
 mod ground;
 
-use ground::{nobody_is_left, place, ranks_in, record, said, signal, wait_for};
+use ground::{nobody_is_left, place, ranks_once, record, said, signal, wait_for};
 use record::{Status, read_records};
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -186,7 +186,7 @@ fn ended(mut command: Command) -> (Option<i32>, String) {
 
 const SHORT: &str =
     "run x --file-size 4M --random --duration 1s --no-live --max-skew 60s --records r.jsonl";
-const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
+const LONG: &str = "run x --file-size 4M --random --rate-iops 400 --duration 60s --no-live --lead 1s --max-skew 60s --lost-after 4s --save-every 500ms --records r.jsonl";
 
 #[test]
 #[ignore = "needs root, Slurm and MPI libraries"]
@@ -280,17 +280,18 @@ fn dies(cluster: &Cluster, way: &str, rank: usize, how: &str) {
     let dir = place();
     let name = format!("{way} rank {rank} {how}");
     let mut command = cluster.srun(dir.path(), way, LONG);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let ranks = wait_for("a record of four ranks that go on", || {
-        let read = read_records(&dir.path().join("r.jsonl")).ok()?;
-        let record = read.records.last()?;
-        (record.hosts.len() == 4 && record.operations.count() > 0).then(|| ranks_in(dir.path()))
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let what = "a record of four ranks that go on";
+    let ranks = ranks_once(&mut child, dir.path(), what, || {
+        let read = read_records(&dir.path().join("r.jsonl"));
+        read.is_ok_and(|read| {
+            let last = read.records.last();
+            last.is_some_and(|record| record.hosts.len() == 4 && record.operations.count() > 0)
+        })
     });
     signal(ranks[rank], how);
-    let output = child.unwrap().wait_with_output().unwrap();
+    let output = child.wait_with_output().unwrap();
     let (code, said) = (output.status.code(), said(&output));
     assert!(
         code != Some(0) && code != Some(124),

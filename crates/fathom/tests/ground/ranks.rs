@@ -3,8 +3,9 @@
 
 use record::{Record, read_records};
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 pub(crate) fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr]
@@ -74,6 +75,32 @@ pub(crate) fn ranks_in(dir: &Path) -> Vec<u32> {
     found.sort_unstable();
     assert_eq!(found.len(), 4, "{found:?}");
     found.into_iter().map(|(_, number)| number).collect()
+}
+
+/// The process of each rank of a run, once the run is so far. One that has ended by then, as where a rank
+/// got no CPU for too long, is told with what it said.
+#[track_caller]
+pub(crate) fn ranks_once(
+    run: &mut Child,
+    dir: &Path,
+    what: &str,
+    mut is_so_far: impl FnMut() -> bool,
+) -> Vec<u32> {
+    wait_for(what, || {
+        if let Some(status) = run.try_wait().unwrap() {
+            let mut said = Vec::new();
+            if let Some(told) = &mut run.stdout {
+                told.read_to_end(&mut said).unwrap();
+            }
+            if let Some(told) = &mut run.stderr {
+                told.read_to_end(&mut said).unwrap();
+            }
+            let said = String::from_utf8_lossy(&said);
+            panic!("the run ended ({status}) before there was {what}: {said}");
+        }
+        is_so_far().then_some(())
+    });
+    ranks_in(dir)
 }
 
 pub(crate) fn signal(process: u32, name: &str) {

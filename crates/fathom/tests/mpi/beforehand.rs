@@ -106,7 +106,7 @@ fn a_target_of_a_host_s_own_has_all_names_of_metadata_operations() {
             let (code, told) = launcher.ended_of("2", dir.path(), &words);
             assert_eq!(code, Some(2), "{name}{reach}: {told}");
             assert_eq!(
-                told.matches("error: 2 ranks share 1 files").count(),
+                told.matches("error: 2 ranks share 1 file").count(),
                 1,
                 "{name}{reach}: {told}"
             );

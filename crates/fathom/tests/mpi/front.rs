@@ -1,8 +1,7 @@
 //! The process that was given `--hosts`: what becomes of the ranks when it is killed.
 
-use super::{
-    FATHOM, LONG, SHORT, launchers, nobody_is_left, place, ranks_in, said, signal, wait_for,
-};
+use super::ground::ranks_once;
+use super::{FATHOM, LONG, SHORT, launchers, nobody_is_left, place, said, signal};
 use record::{Record, Status, read_records};
 use std::fs;
 use std::path::Path;
@@ -22,11 +21,15 @@ fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_m
         let mut line = launcher.by_front(dir.path(), &words);
         let line = line.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = line.spawn().unwrap();
-        let before = wait_for("a record of four ranks that go on", || {
-            let record = kept(dir.path())?;
-            (record.hosts.len() == 4 && record.operations.count() > 0).then_some(record)
+        let mut before = None;
+        let what = "a record of four ranks that go on";
+        ranks_once(&mut child, dir.path(), what, || {
+            let record = kept(dir.path());
+            before =
+                record.filter(|record| record.hosts.len() == 4 && record.operations.count() > 0);
+            before.is_some()
         });
-        assert_eq!(ranks_in(dir.path()).len(), 4, "{name}");
+        let before = before.unwrap();
         // Below `timeout`.
         let children = format!("/proc/{0}/task/{0}/children", child.id());
         let front = fs::read_to_string(children).unwrap().trim().to_owned();
@@ -54,7 +57,9 @@ fn what_the_launcher_s_own_words_say_is_not_said_to_it_twice() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
         let program = launcher.program.display().to_string();
-        let words = [&[program.as_str()], launcher.words].concat().join(" ");
+        let words = [&[program.as_str()], &launcher.words[..]]
+            .concat()
+            .join(" ");
         let mut line = Command::new("timeout");
         line.args(["-k", "5", "300", FATHOM])
             .args(SHORT.split_whitespace())

@@ -1,6 +1,6 @@
 //! What is kept of a load of ranks that does not come to its end.
 
-use super::ground::{nobody_is_left, place, ranks_in, record, signal, wait_for};
+use super::ground::{nobody_is_left, place, ranks_once, record, signal, wait_for};
 use super::server::{Act, Server};
 use super::{LONG, Running, begin_line, launchers, launchers_by_kind};
 use record::{Record, Status};
@@ -114,12 +114,12 @@ fn what_ranks_say_first_is_kept_at_once() {
         let (name, dir) = (launcher.name, place());
         let words = LONG.replace("--save-every 500ms", "--save-every 10min");
         let mut line = launcher.line("4", dir.path(), &words);
-        let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let ranks = wait_for("a line of records", || {
-            let text = std::fs::read_to_string(dir.path().join("r.jsonl")).ok()?;
-            text.contains('\n').then(|| ranks_in(dir.path()))
+        let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = line.spawn().unwrap();
+        let ranks = ranks_once(&mut child, dir.path(), "a line of records", || {
+            let text = std::fs::read_to_string(dir.path().join("r.jsonl"));
+            text.is_ok_and(|text| text.contains('\n'))
         });
-        let child = child.unwrap();
         let running = Running { child, ranks };
         kill_all(&running);
         let (code, said) = running.ended();
