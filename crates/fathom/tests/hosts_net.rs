@@ -274,18 +274,26 @@ fn succeeds(mut command: Command) -> bool {
 
 /// Waits until a condition holds, looking at it often.
 #[track_caller]
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..1000 {
+fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    const PATIENCE_NS: u64 = 40_000_000_000;
+    wait_until(sys::monotonic_ns() + PATIENCE_NS, what, look)
+}
+
+/// The same up to a moment.
+#[track_caller]
+fn wait_until<T>(until: u64, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let is_last = sys::monotonic_ns() >= until;
         if let Some(found) = look() {
             return found;
         }
+        assert!(!is_last, "waited in vain for {what}");
         // Nothing tells that somebody else's server listens.
         sys::clock::Clock::sleep_until(
             &sys::MachineClock::monotonic(),
             sys::monotonic_ns() + 20_000_000,
         );
     }
-    panic!("waited in vain for {what}");
 }
 
 fn said(output: &Output) -> String {
@@ -378,16 +386,30 @@ fn privileged_a_host_whose_link_is_cut_is_named_and_nobody_waits_for_it() {
     }
 }
 
-/// A run on all hosts, and the link of the last one taken down in the midst.
+/// After so long without a word of it a rank is lost.
+const LOST_AFTER_NS: u64 = 4_000_000_000;
+/// So much later at the latest everything has ended that anybody reaches.
+const END_NS: u64 = 15_000_000_000;
+
+/// A run on all hosts, and the link of the last one taken down in the midst. What the run says goes into a
+/// file, so that nobody has to read while it is waited for.
 fn cut(network: &Network, launcher: &Launcher) {
     let name = launcher.name;
-    let records = network.dir.path().join("r.jsonl");
-    let words = "run --engine null --rate-iops 400 --file-size 64M --duration 80s --lost-after 4s --save-every 500ms --no-live --max-skew 60s --records r.jsonl";
-    let mut line = network.line_by(launcher, words);
-    let run = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let run = run.unwrap();
+    let at = |file: &str| network.dir.path().join(file);
+    let records = at("r.jsonl");
+    let lost_after = LOST_AFTER_NS / 1_000_000_000;
+    let words = format!(
+        "run --engine null --rate-iops 400 --file-size 64M --duration 80s --lost-after {lost_after}s --save-every 500ms --no-live --lead 1s --max-skew 60s --records r.jsonl"
+    );
+    let mut line = network.line_by(launcher, &words);
+    let said = fs::File::create(at("said")).unwrap();
+    let line = line.stdout(said.try_clone().unwrap()).stderr(said);
+    let mut run = line.spawn().unwrap();
+    let said = || fs::read_to_string(at("said")).unwrap();
     // A line that says what all ranks have measured until then.
     wait_for(&format!("{name}: a line of the midst"), || {
+        let ended = run.try_wait().unwrap();
+        assert_eq!(ended, None, "{name}: it ended by itself: {}", said());
         let read = read_records(&records).ok()?;
         let record = read.records.last()?;
         (record.hosts.len() == HOSTS as usize && record.elapsed_ns > 0).then_some(())
@@ -396,30 +418,35 @@ fn cut(network: &Network, launcher: &Launcher) {
         "ip -n {}-0 link set port{HOSTS} down",
         network.name
     )));
-    let cut_at = sys::monotonic_ns();
-    let output = run.wait_with_output().unwrap();
-    let text = said(&output);
-    println!(
-        "{name}: {} ms after the cut: {text}",
-        (sys::monotonic_ns() - cut_at) / 1_000_000
-    );
-    assert_eq!(output.status.code(), Some(5), "{name}: {text}");
+    let until = sys::monotonic_ns() + LOST_AFTER_NS + END_NS;
+    let what = format!("{name}: the end of the command, {}", said());
+    let ended = wait_until(until, &what, || run.try_wait().unwrap());
+    let text = said();
+    println!("{name}: {text}");
+    assert_eq!(ended.code(), Some(5), "{name}: {text}");
+    for host in 1..=HOSTS {
+        let what = format!("{name}: the end of the ranks on host {host}: {text}");
+        wait_until(until, &what, || {
+            network.ranks_on(host).is_empty().then_some(())
+        });
+    }
     let read = read_records(&records).unwrap();
     let [record] = read.records.as_slice() else {
         panic!("{name}: one record: {text}");
     };
     assert_eq!(record.outcome.status, Status::Incomplete, "{name}: {text}");
     let lost = &record.group.as_ref().unwrap().lost;
-    assert!(
-        lost.iter()
-            .any(|lost| lost.host.as_deref() == Some("node4") && lost.rank == 3),
-        "{name}: {lost:?} {text}"
-    );
+    let cut_off = lost.iter().find(|lost| lost.rank == 3);
+    let Some(cut_off) = cut_off else {
+        panic!("{name}: {lost:?} {text}");
+    };
+    assert_eq!(cut_off.host.as_deref(), Some("node4"), "{name}: {text}");
+    // What the others say of how long they went on without it.
+    let heard = cut_off.last_heard_ns.unwrap();
+    let without = record.elapsed_ns.saturating_sub(heard);
     assert!(record.elapsed_ns > 0, "{name}: {text}");
-    for host in 1..=HOSTS {
-        wait_for(
-            &format!("{name}: the end of the ranks on host {host}"),
-            || network.ranks_on(host).is_empty().then_some(()),
-        );
-    }
+    assert!(
+        without <= LOST_AFTER_NS + END_NS,
+        "{name}: {without} {text}"
+    );
 }
