@@ -5,6 +5,7 @@ mod findings;
 mod reasons;
 
 use crate::TextLayout;
+use crate::words::counted;
 use change::apart;
 pub(crate) use change::{in_cells, percent, shown, signed};
 use findings::findings_text;
@@ -71,11 +72,11 @@ pub fn arms_text(found: &ArmsComparison, layout: TextLayout) -> String {
         };
         let _infallible = writeln!(
             out,
-            "control: {} and {} {verb} (p = {:.3}, {} blocks)",
+            "control: {} and {} {verb} (p = {:.3}, {})",
             on_one_line(&found.base),
             on_one_line(&control.arm),
             control.p,
-            control.blocks
+            counted(control.blocks, "block")
         );
     }
     found.drift.iter().flat_map(drift_lines).for_each(|line| {
@@ -125,10 +126,10 @@ fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
     if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
         let _infallible = writeln!(
             out,
-            "  medians {} and {} over {} blocks",
+            "  medians {} and {} over {}",
             metric.number(base),
             metric.number(candidate),
-            row.blocks
+            counted(row.blocks, "block")
         );
     }
     if let Some(gain) = row.place {
@@ -333,31 +334,21 @@ pub fn sentence(row: &RowComparison, metric: &Quantity, margin: f64) -> String {
 
 fn verdict(row: &RowComparison, metric: &Quantity, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
+    let blocks = counted(row.blocks, "block");
     match &row.verdict {
         Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, metric, *windows),
         Verdict::Invalid(reason) => unjudged(reason),
         Verdict::Equivalent { different: true } => {
             format!(
-                "Different, but by less than {}: {effect}, {} blocks.",
-                percent(margin),
-                row.blocks
+                "Different, but by less than {}: {effect}, {blocks}.",
+                percent(margin)
             )
         }
-        Verdict::Equivalent { different: false } => format!(
-            "Within {}: {effect}, {} blocks.",
-            percent(margin),
-            row.blocks
-        ),
-        Verdict::Faster { .. } => format!(
-            "{}, {} blocks.",
-            apart("Faster", row, metric.unit()),
-            row.blocks
-        ),
-        Verdict::Slower { .. } => format!(
-            "{}, {} blocks.",
-            apart("Slower", row, metric.unit()),
-            row.blocks
-        ),
+        Verdict::Equivalent { different: false } => {
+            format!("Within {}: {effect}, {blocks}.", percent(margin))
+        }
+        Verdict::Faster { .. } => format!("{}, {blocks}.", apart("Faster", row, metric.unit())),
+        Verdict::Slower { .. } => format!("{}, {blocks}.", apart("Slower", row, metric.unit())),
         Verdict::Inconclusive { mde, more } => {
             let more = more
                 .as_ref()
@@ -377,7 +368,7 @@ fn verdict(row: &RowComparison, metric: &Quantity, margin: f64) -> String {
             } else {
                 String::new()
             };
-            format!("Cannot tell: {effect}, {} blocks.{seen}{more}", row.blocks)
+            format!("Cannot tell: {effect}, {blocks}.{seen}{more}")
         }
     }
 }

@@ -123,6 +123,7 @@ impl LiveState {
             let named = cells.iter().zip(&self.table.heads);
             let told = named.filter_map(|(cell, (head, _))| match (head.as_str(), cell.as_str()) {
                 (_, "" | "-") | ("Errors", "0") => None,
+                ("Errors", "1") => Some("1 error".to_owned()),
                 ("Errors", count) => Some(format!("{count} errors")),
                 ("p99", time) => Some(format!("p99 {time}")),
                 (_, cell) => Some(cell.to_owned()),

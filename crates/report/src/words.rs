@@ -1,30 +1,10 @@
 //! Small phrases that several forms share.
 
-use std::fmt::Display;
 use units::Percent;
+pub(crate) use units::{counted, grouped};
 
 /// Shown where nothing is known.
 pub(crate) const NOTHING: &str = "-";
-
-/// A whole number with its digits in groups of three.
-pub(crate) fn grouped(n: impl Display) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `n` and the noun, with an s where it is not one.
-pub(crate) fn counted(n: impl Display, noun: &str) -> String {
-    let n = grouped(n);
-    let s = if n == "1" { "" } else { "s" };
-    format!("{n} {noun}{s}")
-}
 
 /// A share as a percentage with at most one decimal.
 pub(crate) fn share(part: f64) -> String {
@@ -44,20 +24,6 @@ pub(crate) fn some(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_stand_in_groups_of_three() {
-        for (n, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (126_547, "126,547"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(grouped(n), text);
-        }
-        assert_eq!([counted(1, "row"), counted(0, "row")], ["1 row", "0 rows"]);
-    }
 
     #[test]
     fn of_many_names_four_are_told() {

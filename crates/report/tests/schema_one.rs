@@ -1,6 +1,6 @@
-//! Records of schema 1 are judged and told as they were when they were written: what the program of
-//! that time printed stands beside the lines that it wrote, of a run, a run that watched a server,
-//! a load that watched one, and a load whose server went away.
+//! Records of schema 1 are judged and told as they were when they were written: what is told stands
+//! beside the lines that the program of that time wrote, of a run, a run that watched a server, a load
+//! that watched one, and a load whose server went away.
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use report::{TerminalOptions, terminal};

@@ -45,6 +45,7 @@
 
 pub mod buckets;
 mod bytes;
+mod counted;
 mod error;
 mod fingerprint;
 pub mod fio;
@@ -61,6 +62,7 @@ pub mod time;
 mod unit;
 
 pub use bytes::Bytes;
+pub use counted::{counted, grouped};
 pub use error::{Expected, UnitError};
 pub use fingerprint::fnv1a;
 pub use list::IdList;

@@ -204,7 +204,8 @@ pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
     let (_, ranks) = rank.place_at_target();
     if !whole.files.meta.is_empty() && files < u64::from(ranks) {
         return Err(SpecError::Conflict(format!(
-            "{ranks} ranks share {files} files of --total-files, and each needs one; give more files, or start fewer ranks"
+            "{ranks} ranks share {} of --total-files, and each needs one; give more files, or start fewer ranks",
+            units::counted(files, "file")
         )));
     }
     Ok(Workload {

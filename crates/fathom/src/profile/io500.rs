@@ -202,10 +202,10 @@ impl Told<'_> {
             .first()
             .and_then(|record| record.effective.get("threads"));
         let threads = threads.map_or("?", String::as_str);
+        let workers = units::counted(threads, "worker");
         let who = match ranks {
-            1 if threads == "1" => "1 worker".to_owned(),
-            1 => format!("{threads} workers"),
-            ranks => format!("{ranks} ranks of {threads} workers each"),
+            1 => workers,
+            ranks => format!("{ranks} ranks of {workers} each"),
         };
         let mut out = format!(
             "IO500-like run in {}: {} of {} phases, {who}, {}.\n",

@@ -231,7 +231,9 @@ fn scrub(store: &dyn ObjectStore) -> Result<i32> {
     let mut out = std::io::stdout();
     writeln!(
         out,
-        "{objects} objects and {parts} parts with {} read, {corrupt} corrupt",
+        "{} and {} with {} read, {corrupt} corrupt",
+        units::counted(objects, "object"),
+        units::counted(parts, "part"),
         units::Bytes(bytes)
     )?;
     Ok(i32::from(corrupt > 0))

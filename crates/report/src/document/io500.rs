@@ -1,7 +1,7 @@
 //! What an IO500-like run says: its score, its phases, and what bounds the belief in them.
 
 use super::{Block, Breadth, CellValue, Column, Label, Sentence, Table, TableLine};
-use crate::words::grouped;
+use crate::words::{counted, grouped};
 use analyze::{Io500Line, Io500Result, Study};
 use units::ValueUnit;
 use workload::{Io500Mean, Io500Role};
@@ -93,7 +93,7 @@ fn line(of: &Io500Line) -> TableLine<'static> {
         (Io500Mean::Metadata, Io500Role::Walks) => {
             CellValue::Text(format!("{} entries", grouped(of.count)))
         }
-        (Io500Mean::Metadata, _) => CellValue::Text(format!("{} files", grouped(of.count))),
+        (Io500Mean::Metadata, _) => CellValue::Text(counted(of.count, "file")),
     };
     TableLine {
         labels: vec![Label::Text(of.phase.name.to_owned())],

@@ -7,7 +7,7 @@ use super::{
     bounds, hosts, intervals, loads, numbers,
 };
 use crate::comparison::{drift_lines, shown};
-use crate::words::some;
+use crate::words::{counted, some};
 use analyze::{Cell, Figure, RowComparison, Study, StudyRow, is_told_apart};
 use record::Quantity;
 use stats::{Reason, Verdict};
@@ -100,13 +100,13 @@ fn stated_medians(study: &Study, row: &StudyRow) -> Vec<String> {
             )
         })?;
         Some(format!(
-            "{}: medians {} ({}) and {} ({}) over {} blocks",
+            "{}: medians {} ({}) and {} ({}) over {}",
             study.metric.name(),
             study.metric.number(found.base?),
             name(base?),
             study.metric.number(found.candidate?),
             name(arm),
-            found.blocks
+            counted(found.blocks, "block")
         ))
     };
     row.comparisons.iter().enumerate().filter_map(of).collect()

@@ -3,6 +3,7 @@
 use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{At, escape, look};
+use crate::words::counted;
 use stats::sample::{quantile_of_sorted, sorted, variance};
 use std::fmt::Write as _;
 
@@ -65,11 +66,11 @@ pub(crate) fn density(label: &str, lines: &[DensityLine], margin: f64) -> Option
             .collect();
         let _infallible = write!(
             frame.body,
-            r#"<g class="arm {}" data-arm="{}"><title>{}: {} blocks</title><path class="line" d="{path}"/><path class="line thin" d="{ticks}"/></g>"#,
+            r#"<g class="arm {}" data-arm="{}"><title>{}: {}</title><path class="line" d="{path}"/><path class="line thin" d="{ticks}"/></g>"#,
             look(line.arm),
             line.arm,
             escape(&line.name),
-            line.changes.len()
+            counted(line.changes.len(), "block")
         );
     }
     Some(frame.finish(label))

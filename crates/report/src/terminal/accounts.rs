@@ -301,9 +301,9 @@ fn covered(page: &mut Page, coverage: &Coverage) {
     }
     let touched = share_of(coverage.touched, coverage.blocks).unwrap_or_default();
     let blocks = format!(
-        "{touched} ({} of {} blocks of {})",
+        "{touched} ({} of {} of {})",
         grouped(coverage.touched),
-        grouped(coverage.blocks),
+        counted(coverage.blocks, "block"),
         Bytes(coverage.block_bytes)
     );
     let again = coverage.uses.saturating_sub(coverage.touched);

@@ -3,7 +3,7 @@
 
 mod accounts;
 
-use super::page::{Page, time};
+use super::page::{Page, counted, time};
 use super::{TerminalOptions, histogram, rates, verdict};
 use analyze::{Finding, SHOWN_PERCENTILES};
 use record::{Histogram, LoadAccount, Operations, Record, Status};
@@ -32,9 +32,10 @@ pub(super) fn text(record: &Record, findings: &[Finding], options: &TerminalOpti
 fn lead(page: &mut Page, record: &Record) {
     let of = |key: &str| record.effective.get(key).map_or("?", String::as_str);
     let target = record.targets.first();
-    let seeds = target
-        .filter(|target| target.files > 0)
-        .map(|target| format!(", {} objects of {}", target.files, Bytes(target.bytes)));
+    let seeds = target.filter(|target| target.files > 0).map(|target| {
+        let objects = counted(target.files, "object");
+        format!(", {objects} of {}", Bytes(target.bytes))
+    });
     let place = target.map_or_else(String::new, |target| {
         format!(
             " on {} ({}{})",
@@ -52,7 +53,8 @@ fn lead(page: &mut Page, record: &Record) {
     let each = if several { " a rank" } else { "" };
     let load = match record.effective.get("users") {
         Some(users) => format!(
-            "closed loop, at most {users} users{each} ({})",
+            "closed loop, at most {}{each} ({})",
+            counted(users, "user"),
             of("stages")
         ),
         None => format!(

@@ -4,6 +4,7 @@
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped, in_full};
 use crate::comparison::{in_cells, leading_facts, sentence};
 use crate::study::escaped;
+use crate::words::counted;
 use analyze::Disagreement;
 use stats::Verdict;
 use std::fmt::Write as _;
@@ -35,10 +36,10 @@ pub fn verdicts_markdown(verdicts: &Verdicts<'_>) -> String {
     if let Some(control) = verdicts.control {
         let _infallible = writeln!(
             out,
-            "\nControl: {} a second time, p = {:.3} over {} blocks.",
+            "\nControl: {} a second time, p = {:.3} over {}.",
             escaped(&verdicts.base),
             control.p,
-            control.blocks
+            counted(control.blocks, "block")
         );
     }
     if !verdicts.thresholds.is_empty() {

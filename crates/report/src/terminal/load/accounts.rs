@@ -2,7 +2,7 @@
 
 use super::super::accounts::{busy, server_use};
 use super::super::hosts::hosts;
-use super::super::page::{Page, time};
+use super::super::page::{Page, counted, time};
 use record::{LoadAccount, Record};
 use units::{Nanos, Rate, lossless};
 
@@ -45,8 +45,8 @@ fn write_pace(page: &mut Page, record: &Record, load: &LoadAccount) {
     }
     if !record.warmup.is_empty() {
         let text = format!(
-            "{} operations before the measured time, not counted",
-            record.warmup.count() + record.warmup.errors()
+            "{} before the measured time, not counted",
+            counted(record.warmup.count() + record.warmup.errors(), "operation")
         );
         page.fact("warm-up", &text);
     }
@@ -84,8 +84,10 @@ fn write_connections(page: &mut Page, load: &LoadAccount) {
     if let [_, _, ..] = load.endpoints.as_slice() {
         for endpoint in &load.endpoints {
             let text = format!(
-                "{}: {} operations, {} errors",
-                endpoint.address, endpoint.operations, endpoint.errors
+                "{}: {}, {}",
+                endpoint.address,
+                counted(endpoint.operations, "operation"),
+                counted(endpoint.errors, "error")
             );
             page.fact("endpoint", &text);
         }
@@ -134,8 +136,9 @@ fn write_objects(page: &mut Page, record: &Record, load: &LoadAccount) {
         page.fact(
             "verified",
             &format!(
-                "{} objects, {} wrong",
-                verification.operations, verification.failures
+                "{}, {} wrong",
+                counted(verification.operations, "object"),
+                verification.failures
             ),
         );
     }
@@ -144,7 +147,8 @@ fn write_objects(page: &mut Page, record: &Record, load: &LoadAccount) {
         page.fact(
             "setup",
             &format!(
-                "{made} objects made before; {} left on the server",
+                "{} made before; {} left on the server",
+                counted(made, "object"),
                 load.left_behind
             ),
         );

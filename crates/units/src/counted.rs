@@ -1,0 +1,44 @@
+//! How many of something there are, for people.
+
+use std::fmt::Display;
+
+/// A whole number with its digits in groups of three.
+#[must_use]
+pub fn grouped(n: impl Display) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `n` and the noun, with an s where it is not one.
+#[must_use]
+pub fn counted(n: impl Display, noun: &str) -> String {
+    let n = grouped(n);
+    let s = if n == "1" { "" } else { "s" };
+    format!("{n} {noun}{s}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (126_547, "126,547"),
+            (12_345_678, "12,345,678"),
+        ] {
+            assert_eq!(grouped(n), text);
+        }
+        assert_eq!([counted(1, "row"), counted(0, "row")], ["1 row", "0 rows"]);
+    }
+}
