@@ -22,6 +22,8 @@ pub struct LimitFound {
     /// A step each.
     pub records: Vec<Record>,
     pub account: SearchAccount,
+    /// The rate of the last step and how it ended, if it was cut short.
+    pub cut_short: Option<(Rate, Status)>,
     /// What ended it before it knew, after steps that were measured.
     pub ended_by: Option<LabError>,
 }
@@ -41,6 +43,7 @@ pub fn find_limit(
     let mut turn = Turn::default();
     conduct.prepare(turn).map_err(LabError::Step)?;
     let (mut points, mut records, mut ended_by) = (Vec::new(), Vec::new(), None);
+    let mut cut_short = None;
     let mut next = limit.rates.next_rate();
     let mut silence = Silence::default();
     while let Some(per_second) = next {
@@ -63,7 +66,10 @@ pub fn find_limit(
         };
         next = None;
         // A part of its time, or fewer ranks, are another load, at which the threshold neither holds nor breaks.
-        if !record.outcome.status.is_cut_short() {
+        let status = record.outcome.status;
+        if status.is_cut_short() {
+            cut_short = Some((Rate(per_second), status));
+        } else {
             let point = point(per_second, &record, &limit.threshold);
             let is_searchable = applies(&limit.threshold, &record);
             let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
@@ -88,6 +94,7 @@ pub fn find_limit(
     Ok(LimitFound {
         records,
         account,
+        cut_short,
         ended_by,
     })
 }
@@ -323,6 +330,8 @@ mod tests {
             let steps_before = usize::try_from(whole - 1).unwrap();
             let last = found.records.last().unwrap();
             assert_eq!((kept, last.outcome.status), (steps_before + 1, status));
+            let (rate, how) = found.cut_short.unwrap();
+            assert_eq!((rate.0, how), ([100.0, 200.0][steps_before], status));
             let of_last = last.load.as_ref().unwrap().search.as_ref();
             assert_eq!(of_last, Some(&found.account), "{status:?}");
             let account = found.account;

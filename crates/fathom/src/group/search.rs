@@ -82,9 +82,11 @@ impl RankGroup<'_> {
         let LimitFound {
             records,
             account,
+            cut_short,
             ended_by,
         } = found;
-        output.finish(&records, &report::knee_text(&account, layout(self.matches)))?;
+        let knee = report::knee_text(&account, cut_short, layout(self.matches));
+        output.finish(&records, &knee)?;
         if let Some(error) = ended_by {
             return Err(as_fault(error));
         }

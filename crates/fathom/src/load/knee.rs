@@ -9,8 +9,7 @@ use anyhow::Result;
 use conduct::Conductor;
 use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
 use object::{AskedLoad, LoadPlan, Spacing};
-use record::{Record, SearchAccount, Status};
-use units::Rate;
+use record::{Record, SearchAccount};
 
 const PRECISION: f64 = 0.05;
 
@@ -87,19 +86,6 @@ pub(crate) fn exit_code(found: &SearchAccount) -> i32 {
     }
 }
 
-/// What is said of a step that is no point of the curve.
-fn cut_short(step: &Record) -> Option<String> {
-    let how = match step.outcome.status {
-        Status::Interrupted => "was interrupted",
-        Status::Incomplete => "is incomplete",
-        Status::Ok | Status::Failed => return None,
-    };
-    let rate = Rate(step.pace.as_ref()?.asked_per_second?);
-    Some(format!(
-        "the step at {rate} {how}, and says nothing of the threshold\n"
-    ))
-}
-
 impl Load<'_> {
     /// Runs steps until the knee is known.
     pub(super) fn find_knee(&self, first: LoadPlan, search: Search) -> Result<i32> {
@@ -120,11 +106,11 @@ impl Load<'_> {
         let LimitFound {
             records,
             account,
+            cut_short,
             ended_by,
         } = found;
-        let knee = report::knee_text(&account, layout(self.matches));
-        let cut_short = records.last().and_then(cut_short).unwrap_or_default();
-        self.output.finish(&records, &(knee + &cut_short))?;
+        let knee = report::knee_text(&account, cut_short, layout(self.matches));
+        self.output.finish(&records, &knee)?;
         if let Some(error) = ended_by {
             return self.ended_by(error);
         }

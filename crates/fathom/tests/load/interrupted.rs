@@ -116,6 +116,7 @@ fn an_interrupted_step_of_a_search_is_no_evidence_of_the_knee() {
     assert_eq!(search.points.len(), steps.len() - 1);
     let part = "was interrupted, and says nothing of the threshold";
     assert!(said.contains(part) && !said.contains("breaks"), "{said}");
+    assert!(!said.contains("rate tried"), "{said}");
 }
 
 #[test]

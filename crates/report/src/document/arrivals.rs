@@ -24,10 +24,10 @@ pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
             "Knee of {scenario}: {knee} holds{met} and {broken} does not{missed}; single observations, one a rate."
         ),
         (Some((knee, met)), None) => format!(
-            "No knee of {scenario} was reached: {knee}, the highest rate tried, still holds{met}."
+            "No knee of {scenario} was reached: {knee}, the highest rate of a completed step, still holds{met}."
         ),
         (None, Some((broken, missed))) => format!(
-            "No knee of {scenario}: {broken}, the lowest rate tried, does not hold{missed}."
+            "No knee of {scenario}: {broken}, the lowest rate of a completed step, does not hold{missed}."
         ),
         (None, None) => format!("No knee of {scenario}: no step was completed."),
     }

@@ -2,13 +2,33 @@
 
 use super::TextLayout;
 use super::page::{Page, time};
-use record::{SearchAccount, SearchPoint};
+use record::{SearchAccount, SearchPoint, Status};
 use units::{Rate, on_one_line};
 
 /// The steps by their rates, and where the knee lies: between the highest rate
-/// that held and the least that did not.
+/// that held and the least that did not. A last step that was cut short is no point of the curve.
 #[must_use]
-pub fn knee_text(search: &SearchAccount, layout: TextLayout) -> String {
+pub fn knee_text(
+    search: &SearchAccount,
+    cut_short: Option<(Rate, Status)>,
+    layout: TextLayout,
+) -> String {
+    let mut page = Page::new(layout);
+    page.table(&curve(search));
+    page.line(&answer(search));
+    if let Some((rate, status)) = cut_short {
+        let how = match status {
+            Status::Interrupted => "was interrupted",
+            Status::Ok | Status::Failed | Status::Incomplete => "is incomplete",
+        };
+        page.line(&format!(
+            "the step at {rate} {how}, and says nothing of the threshold"
+        ));
+    }
+    page.finish()
+}
+
+fn curve(search: &SearchAccount) -> Vec<Vec<String>> {
     let threshold = search.threshold.as_str();
     let mut points: Vec<&SearchPoint> = search.points.iter().collect();
     points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
@@ -28,28 +48,61 @@ pub fn knee_text(search: &SearchAccount, layout: TextLayout) -> String {
             point.measured.clone(),
         ]
     }));
-    let mut page = Page::new(layout);
-    page.table(&rows);
+    rows
+}
+
+fn answer(search: &SearchAccount) -> String {
     if let Some(why) = &search.no_answer {
-        page.line(&format!("no knee: {}", on_one_line(why)));
-        return page.finish();
+        return format!("no knee: {}", on_one_line(why));
     }
-    page.line(&match (search.holds_at, search.breaks_at) {
+    let threshold = search.threshold.as_str();
+    match (search.holds_at, search.breaks_at) {
         (Some(best), Some(least)) => format!(
             "knee: {threshold} holds at {} and breaks at {}; single observations, one a rate",
             Rate(best),
             Rate(least)
         ),
         (Some(best), None) => format!(
-            "no knee: {threshold} still holds at {}, the highest rate tried",
+            "no knee: {threshold} still holds at {}, the highest rate of a completed step",
             Rate(best)
         ),
         (None, Some(least)) => format!(
-            "no knee: {threshold} breaks at {}, the lowest rate tried",
+            "no knee: {threshold} breaks at {}, the lowest rate of a completed step",
             Rate(least)
         ),
         (None, None) if search.points.is_empty() => "no knee: no step was completed".to_owned(),
         (None, None) => format!("no knee: nothing was measured that {threshold} applies to"),
-    });
-    page.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_cut_short_is_named_and_its_rate_is_not_the_highest() {
+        let search = SearchAccount {
+            threshold: "errors<1%".into(),
+            points: vec![SearchPoint {
+                asked_per_second: 100.0,
+                holds: true,
+                ..SearchPoint::default()
+            }],
+            holds_at: Some(100.0),
+            ..SearchAccount::default()
+        };
+        let knee =
+            "no knee: errors<1% still holds at 100 /s, the highest rate of a completed step\n";
+        let of_part =
+            |how| format!("{knee}the step at 200 /s {how}, and says nothing of the threshold\n");
+        for (status, end) in [
+            (None, knee.to_owned()),
+            (Some(Status::Interrupted), of_part("was interrupted")),
+            (Some(Status::Incomplete), of_part("is incomplete")),
+        ] {
+            let cut_short = status.map(|status| (Rate(200.0), status));
+            let text = knee_text(&search, cut_short, TextLayout::default());
+            assert!(text.ends_with(&end), "{text}");
+        }
+    }
 }
