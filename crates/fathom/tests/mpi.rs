@@ -777,6 +777,8 @@ fn a_search_in_which_one_rank_is_interrupted_is_no_success() {
         signal(running.ranks[2], "INT");
         let (code, said) = running.ended();
         assert_eq!(code, Some(130), "{name}: {said}");
+        let of_part = "was interrupted, and says nothing of the threshold";
+        assert!(said.contains(of_part), "{name}: {said}");
         assert_eq!(server.objects(), 0, "{name}");
         nobody_is_left(dir.path(), name);
     }
