@@ -271,6 +271,26 @@ fn a_short_load_that_is_killed_while_it_removes_what_it_made_has_measured() {
     assert!(notices.any(|notice| notice.contains("names begin with fathom-")));
 }
 
+/// A server that stands still says nothing of how long the setup will take.
+#[test]
+fn a_load_that_is_killed_soon_after_it_began_its_setup_leaves_word_that_it_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::Server::start(|asked| match asked.number {
+        0..9 => server::Act::Answer,
+        _ => server::Act::Late(400_000),
+    });
+    let target = server.s3("bench");
+    let words = format!("get --target {target} --seeds 1000 --timeout 5min --save-every 10min");
+    let mut child = load(dir.path(), &words);
+    let kept = once(dir.path(), |_| true);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let outcome = &kept.outcome;
+    assert_eq!((outcome.status, outcome.exit_code), (Status::Incomplete, 5));
+    assert!(kept.notices[0].contains("names begin with fathom-"));
+    assert_eq!(kept.load.unwrap().scenario, "get");
+}
+
 /// Asks a load that writes a line every tenth of a second twice for the end; its exit code.
 fn told_twice(dir: &Path, child: &mut Child) -> Option<i32> {
     signal(child.id(), "INT");

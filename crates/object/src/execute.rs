@@ -134,6 +134,8 @@ impl Setup {
         let all = setup.seeds.objects.clone();
         let mut snapshots = SetupSnapshots::of(context, plan, &setup.settings);
         let mut look = |done| snapshots.iter_mut().for_each(|of| of.look(done));
+        // Whoever is killed while it makes them leaves word that it began.
+        (!all.is_empty()).then(|| look(0));
         if let Err(error) = setup.put(&all, watch, &mut look) {
             let mut left = Record::default();
             setup.remove(&mut left);

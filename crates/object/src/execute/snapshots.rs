@@ -47,8 +47,10 @@ impl SetupSnapshots {
             outcome: unended(message.to_owned()),
             ..context.record("load", &plan.name(), None)
         };
+        // Of a rank the others may yet refuse what was asked, and then nothing is kept.
+        let first_ns = context.peers().map_or(0, |_| rule.every_ns);
         Some(Self {
-            next: context.clock.now().saturating_add(rule.every_ns),
+            next: context.clock.now().saturating_add(first_ns),
             clock: context.clock,
             was_told: false,
             rule,
