@@ -22,7 +22,7 @@ beyond that cannot be seen from this host: the number is that of the link, and t
 that fill it are equally fast.
 What to do: measure from more hosts (--hosts), over a faster link, or with less data an
 operation; quote the result as what the clients can take.",
-    checks: &[Check::OfHost(check)],
+    checks: &[Check::OfHostByMost(check, fullest_share)],
 };
 
 const FULL: f64 = 0.9;
@@ -48,6 +48,12 @@ fn check(record: &Record) -> Vec<Finding> {
     )]
 }
 
+fn fullest_share(record: &Record) -> f64 {
+    let part = record.host_parts();
+    let fullest = part.first().and_then(|own| fullest(*own));
+    fullest.map_or(0.0, |(_, share)| share)
+}
+
 /// The link of a host that was nearest to what it can carry, and its share of that.
 pub(super) fn fullest(own: HostPart<'_>) -> Option<(&LinkAccount, f64)> {
     let seconds = u64_to_f64(own.counted_over_ns()) / 1e9;
@@ -61,7 +67,8 @@ pub(super) fn fullest(own: HostPart<'_>) -> Option<(&LinkAccount, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{only, sound};
+    use super::super::example::{group_of, only, sound};
+    use super::super::self_check;
     use super::*;
 
     fn with(received_bytes: u64, sent_bytes: u64, speed: Option<u64>) -> Record {
@@ -81,6 +88,26 @@ mod tests {
             },
         ];
         record
+    }
+
+    #[test]
+    fn of_many_hosts_those_with_the_fullest_links_are_told_first() {
+        let record = group_of(20, |rank, part| {
+            part.generator_mut().links = vec![LinkAccount {
+                name: "eth0".into(),
+                received_bytes: 1_150_000_000 + u64::from(rank) * 4_000_000,
+                sent_bytes: 1,
+                bytes_per_second: Some(125_000_000),
+            }];
+        });
+        let found = self_check(&record).into_iter();
+        let told = found.filter(|finding| finding.rule == RULE.id);
+        let told: Vec<String> = told.map(|finding| finding.message).collect();
+        let first = |at: usize| told[at].split_once(": eth0").unwrap().0;
+        assert_eq!(
+            (first(0), first(1)),
+            ("on node19 (rank 19)", "on node18 (rank 18)")
+        );
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) enum Check {
     Each(fn(&Record) -> Vec<Finding>),
     /// At what each host of a record says, because it asks for something that is of one host.
     OfHost(fn(&Record) -> Vec<Finding>),
+    /// The same, the host with the most of a figure first.
+    OfHostByMost(fn(&Record) -> Vec<Finding>, fn(&Record) -> f64),
     /// At what the ranks of each machine say, because it asks for something that they share.
     OfMachine(fn(&[&Record]) -> Vec<Finding>),
     /// At the records that may be compared.
@@ -73,7 +75,8 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
     checks.flat_map(move |check| match check {
         Check::Alone(check) => check(record),
         Check::Each(check) => of_whole_and_hosts(record, &hosts, *check),
-        Check::OfHost(check) => of_hosts(&hosts, *check),
+        Check::OfHost(check) => of_hosts(&hosts, *check, None),
+        Check::OfHostByMost(check, figure) => of_hosts(&hosts, *check, Some(*figure)),
         Check::OfMachine(check) => of_machines(&hosts, *check),
         Check::Together(_) | Check::OnHost(_) => Vec::new(),
     })
@@ -92,7 +95,7 @@ fn of_whole_and_hosts(
         return whole;
     }
     if whole.is_empty() {
-        return of_hosts(hosts, check);
+        return of_hosts(hosts, check, None);
     }
     let of_each: Vec<Vec<Finding>> = hosts.iter().map(|host| check(host)).collect();
     let severities = of_each.iter().flatten().map(|finding| finding.severity);
@@ -149,13 +152,22 @@ fn called(these: &[&Record], all: &[Cow<'_, Record>]) -> String {
     few(names.collect(), MOST_NAMED)
 }
 
-/// What is found on each of several hosts, said once where it is the same, with their names.
-fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Vec<Finding> {
+/// What is found on each of several hosts, said once where it is the same, with their names. Those with
+/// the most of `figure` are the first, where there is one.
+fn of_hosts(
+    hosts: &[Cow<'_, Record>],
+    check: fn(&Record) -> Vec<Finding>,
+    figure: Option<fn(&Record) -> f64>,
+) -> Vec<Finding> {
     if let [only] = hosts {
         return check(only);
     }
-    let found = hosts.iter().enumerate().flat_map(|(at, host)| {
-        let found = check(host).into_iter();
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    if let Some(figure) = figure {
+        order.sort_by(|a, b| figure(&hosts[*b]).total_cmp(&figure(&hosts[*a])));
+    }
+    let found = order.into_iter().flat_map(|at| {
+        let found = check(&hosts[at]).into_iter();
         found.map(move |finding| (at, finding))
     });
     in_short(said_once(found), |these| {
@@ -257,7 +269,11 @@ fn on(hosts: &str, finding: Finding) -> Finding {
 pub(super) fn together(experiment: &Experiment<'_>) -> impl Iterator<Item = Located> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
-        Check::Alone(_) | Check::Each(_) | Check::OfHost(_) | Check::OfMachine(_) => Vec::new(),
+        Check::Alone(_)
+        | Check::Each(_)
+        | Check::OfHost(_)
+        | Check::OfHostByMost(..)
+        | Check::OfMachine(_) => Vec::new(),
         Check::Together(check) => check(experiment),
         Check::OnHost(check) => on_hosts(experiment, *check),
     })
