@@ -2,6 +2,7 @@
 //! starts a launcher.
 
 mod agree;
+mod alive;
 mod alike;
 mod attended;
 mod beforehand;

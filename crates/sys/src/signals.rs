@@ -15,6 +15,7 @@ static FIRST: AtomicI32 = AtomicI32::new(0);
 /// When the first signal came, 0 before it.
 static FIRST_AT: AtomicU64 = AtomicU64::new(0);
 static IMPATIENT: AtomicBool = AtomicBool::new(false);
+static WOKEN: AtomicBool = AtomicBool::new(false);
 /// Number of the signal that the first stands for, 0 where it is itself.
 static NAMED: AtomicI32 = AtomicI32::new(0);
 
@@ -54,6 +55,11 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+/// A process that is told to go on does so; it is told that somebody said it.
+extern "C" fn on_wake(_: libc::c_int) {
+    WOKEN.store(true, Relaxed);
+}
+
 /// The write that went beyond the limit says so itself.
 extern "C" fn on_file_limit(_: libc::c_int) {}
 
@@ -73,6 +79,7 @@ pub fn catch_signals() {
     for signal in stopping {
         dispose(signal, on_signal as *const () as usize);
     }
+    dispose(libc::SIGCONT, on_wake as *const () as usize);
     if disposition(libc::SIGHUP) != libc::SIG_IGN {
         dispose(libc::SIGHUP, on_signal as *const () as usize);
     }
@@ -136,6 +143,13 @@ pub fn name_signal(signal: i32) {
 #[must_use]
 pub fn named_signal() -> Option<i32> {
     Some(NAMED.load(Relaxed)).filter(|signal| *signal != 0)
+}
+
+/// Whether somebody has told this process to go on, since signals are caught. Some launchers say it to
+/// all that they are about to end, a while before they ask them to.
+#[must_use]
+pub fn was_woken() -> bool {
+    WOKEN.load(Relaxed)
 }
 
 /// A process that works together with this one was told to stop by this signal: whoever asks here is

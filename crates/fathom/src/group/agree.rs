@@ -1,6 +1,7 @@
 //! What ranks agree on before they touch anything: that they were asked for the same, and whether they
 //! see the same target.
 
+use super::alive::RankProcess;
 use super::beforehand::{at_targets, notes, place_word, sets_of, target_sets};
 use super::connection::RankLink;
 use super::marks::{Marks, one_target, reach_of, reached, seen, unseen_by};
@@ -154,6 +155,17 @@ impl Hello<'_> {
     }
 }
 
+/// The process of each rank that is of the first one's machine.
+fn processes(hellos: &[Value]) -> Vec<Option<RankProcess>> {
+    let boot = |hello: &Value| hello.pointer("/place/boot").cloned();
+    let own = hellos.first().and_then(boot);
+    let process = |hello: &Value| {
+        let word = hello.pointer("/place/process")?;
+        RankProcess::read(word).filter(|_| own.is_some() && boot(hello) == own)
+    };
+    hellos.iter().map(process).collect()
+}
+
 /// What the root makes of what all say of themselves.
 fn compared(
     connection: &RankLink,
@@ -170,6 +182,7 @@ fn compared(
         .collect();
     let names = hellos.iter().map(|hello| text(hello, "host"));
     connection.name_ranks(names.collect());
+    connection.know_processes(processes(&hellos));
     let failed = hellos.iter().map(|hello| {
         let failed = hello.get("failed")?.to_string();
         fault_of(failed.as_bytes())

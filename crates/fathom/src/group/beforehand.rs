@@ -1,5 +1,6 @@
 //! What makes the numbers of a group doubtful and can be changed before anything is measured.
 
+use super::alive::process_word;
 use super::work::GroupWork;
 use host::Machine;
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
         "target": identity(works),
         "paths": paths(works),
         "boot": machine.boot_id(),
+        "process": process_word(),
         "allowed_cpus": allowed,
         "cpus": there,
         "workers": workers,

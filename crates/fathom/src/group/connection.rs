@@ -1,5 +1,6 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
+use super::alive::RankProcess;
 use super::view::{GroupView, locked};
 use super::words::{SAID, fault_of, fault_word, said};
 use anyhow::Result;
@@ -29,6 +30,8 @@ pub(crate) struct RankLink {
     seen: Arc<GroupView>,
     /// How each rank is called, as the root knows them.
     names: Mutex<Vec<String>>,
+    /// At the root: the processes of ranks of its machine.
+    processes: Mutex<Vec<Option<RankProcess>>>,
     own: Mutex<Option<Connected>>,
 }
 
@@ -66,6 +69,7 @@ impl RankLink {
             told: Mutex::new(told),
             seen,
             names: Mutex::default(),
+            processes: Mutex::default(),
             own: Mutex::new(Some(own)),
         })
     }
@@ -98,6 +102,16 @@ impl RankLink {
 
     pub(crate) fn name_ranks(&self, names: Vec<String>) {
         *locked(&self.names) = names;
+    }
+
+    pub(super) fn know_processes(&self, processes: Vec<Option<RankProcess>>) {
+        *locked(&self.processes) = processes;
+    }
+
+    /// Whether a rank is seen to work or to wait, whatever is heard of it.
+    pub(super) fn sees_going_on(&self, rank: u32) -> bool {
+        let known = locked(&self.processes).get(rank as usize).copied();
+        known.flatten().is_some_and(RankProcess::goes_on)
     }
 
     /// The hosts of all ranks, as the root knows them.

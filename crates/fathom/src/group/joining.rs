@@ -6,7 +6,7 @@ use host::PeerFault;
 use record::{LostRank, Outcome, PartFault, Record, Status, join};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use sys::{Clock as _, MachineClock};
+use sys::{CaughtSignal, Clock as _, MachineClock};
 use units::{Bytes, Nanos};
 
 /// Of a longer part what each worker measured is left out: ranks carry no message of more than a quarter of
@@ -212,12 +212,22 @@ impl GroupTrial {
         }
     }
 
-    /// Who has said nothing since a signal told all to end: a launcher kills the others soon.
+    /// Whoever was not waited for is not lost: it had not begun, or had nothing to say yet.
+    pub(super) fn spare_the_waiting(&self, record: &mut Record) {
+        let lost = self.connection.seen().lost();
+        if let Some(group) = &mut record.group {
+            group.lost.retain(|of| lost.contains(&of.rank));
+        }
+    }
+
+    /// Who has said nothing since a signal told all to end, and is not seen to go on: a launcher kills the
+    /// others soon.
     pub(super) fn silent_since(&self, told_at: u64) -> Vec<u32> {
         let seen = self.connection.seen();
         let others = 1..self.connection.size;
         others
             .filter(|rank| seen.heard_at(*rank) < Some(told_at))
+            .filter(|rank| !self.connection.sees_going_on(*rank))
             .collect()
     }
 
@@ -233,8 +243,13 @@ impl GroupTrial {
     }
 
     /// What there is while it goes on, or where all have ended and go on only to remove what they made, as
-    /// what is kept if nothing more comes, with those that are silent.
-    pub(super) fn so_far(&self, silent: &[u32], have_all_ended: bool) -> Option<Record> {
+    /// what is kept if nothing more comes, with those that are silent, and how it ends then.
+    pub(super) fn so_far(
+        &self,
+        silent: &[u32],
+        have_all_ended: bool,
+        end: SoFarEnd,
+    ) -> Option<Record> {
         let seen = self.connection.seen();
         let parts = RankParts::snapshots(&seen.snapshots());
         let mut record = self.record(parts).ok()?;
@@ -245,18 +260,7 @@ impl GroupTrial {
         if let Some(group) = &mut record.group {
             group.lost.clear();
         }
-        let how_far = match record.elapsed_ns {
-            0 => "the run had not begun to measure when this was written".to_owned(),
-            ns => format!(
-                "the run had not ended when this was written, {} after its measured time began: what its ranks did later is not here",
-                Nanos(ns)
-            ),
-        };
-        record.outcome = Outcome {
-            status: Status::Incomplete,
-            exit_code: PeerFault::LOST,
-            message: Some(how_far),
-        };
+        record.outcome = end.outcome(record.elapsed_ns, &self.connection.called(0));
         let whys = silent.iter().map(|rank| (*rank, SILENT.to_owned()));
         self.name(&mut record, silent, &whys.collect());
         Some(record)
@@ -286,6 +290,45 @@ fn name_signal(outcome: &mut Outcome, named: Option<i32>) {
         outcome.message = Some(format!(
             "stopped by signal {named}, which reached ranks as {had}: {also}"
         ));
+    }
+}
+
+/// How a record ends that was written while its ranks went on, if nothing stands after it.
+#[derive(Debug)]
+pub(super) enum SoFarEnd {
+    /// Nobody knows, but for what is told first.
+    Open(String),
+    /// A signal has ended all of them.
+    Stopped(CaughtSignal),
+}
+
+impl SoFarEnd {
+    /// The same as an outcome, so long after the measured time began; 0 before. It is written by `writer`.
+    fn outcome(self, elapsed_ns: u64, writer: &str) -> Outcome {
+        let how_far = match elapsed_ns {
+            0 => "the run had not begun to measure when this was written".to_owned(),
+            ns => format!(
+                "the run had not ended when this was written, {} after its measured time began: what its ranks did later is not here",
+                Nanos(ns)
+            ),
+        };
+        let (status, exit_code, message) = match self {
+            Self::Open(why) => {
+                let lost = PeerFault::LOST;
+                let last =
+                    format!("{why}{how_far}; {writer}, which writes it, has written no more");
+                (Status::Incomplete, lost, last)
+            }
+            Self::Stopped(caught) => {
+                let message = format!("stopped by signal {}: {how_far}", caught.signal);
+                (Status::Interrupted, caught.exit_code(), message)
+            }
+        };
+        Outcome {
+            status,
+            exit_code,
+            message: Some(message),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The thread of the root that keeps what all have measured so far.
 
-use super::joining::GroupTrial;
+use super::joining::{GroupTrial, SoFarEnd};
 use super::together::RankGroup;
 use crate::keeper::{self, SnapshotFile};
 use anyhow::Result;
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use sys::{Clock as _, MachineClock};
+use sys::{CaughtSignal, Clock as _, MachineClock};
+use units::Nanos;
 
 /// It looks so often whether it is time.
 const KEEPER_LOOK_NS: u64 = 20_000_000;
@@ -17,11 +18,17 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 const ANSWER_NS: u64 = 100_000_000;
 /// Between two looks so long is standing still.
 const STILL_NS: u64 = 1_000_000_000;
+/// What was measured is first kept after so long, when all have said something.
+const FIRST_NS: u64 = 1_000_000_000;
 
 /// What there is to keep more than before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KeeperNews {
+    /// Somebody said to go on, as some launchers do before they end all.
+    is_woken: bool,
     is_told: bool,
+    /// Whoever lives has had the time to say so after a signal.
+    is_answered: bool,
     has_lost: bool,
     /// All ranks have said what they had measured when they ended.
     have_ended: bool,
@@ -34,13 +41,15 @@ struct KeeperNews {
 /// When there is something to keep.
 struct KeeperLook {
     every_ns: u64,
+    /// When the measured time began, 0 before.
+    began: u64,
     /// What was kept last, and when.
     kept: Option<(KeeperNews, u64)>,
     /// When a signal was seen.
     told_at: Option<u64>,
-    /// When it looked last, and whether it ever stood still: that says nothing of the others.
+    /// When it looked last, and for how long it stood still, if ever: that says nothing of the others.
     looked: Option<u64>,
-    stood_still: bool,
+    stood_still_ns: u64,
     /// Whether all had ended by so many words.
     have_ended: bool,
     words: u64,
@@ -50,10 +59,11 @@ impl KeeperLook {
     fn new(every_ns: u64) -> Self {
         Self {
             every_ns,
+            began: 0,
             kept: None,
             told_at: None,
             looked: None,
-            stood_still: false,
+            stood_still_ns: 0,
             have_ended: false,
             words: 0,
         }
@@ -61,6 +71,8 @@ impl KeeperLook {
 
     /// After a signal it is time at once, and again with what is new: who lives answers, who has ended says
     /// what it has, and a launcher may not leave much time. What is the same is not written again then.
+    /// At first it is time whenever twice as much was measured as is kept: a root that does not come so far
+    /// as to what is kept regularly loses half.
     fn is_time(&self, now: u64, news: KeeperNews) -> bool {
         let Some((kept, at)) = self.kept else {
             return true;
@@ -72,20 +84,48 @@ impl KeeperLook {
         is_graver
             || match news.is_told {
                 true => has_more && waited >= ANSWER_NS,
-                false => waited >= self.every_ns,
+                false => waited >= self.every_ns || self.has_twice(now, at),
             }
+    }
+
+    fn has_twice(&self, now: u64, kept_at: u64) -> bool {
+        let kept_ns = kept_at.saturating_sub(self.began);
+        let measured_ns = now.saturating_sub(self.began);
+        self.began > 0 && measured_ns >= kept_ns.saturating_mul(2).max(FIRST_NS)
     }
 
     /// It looks: whoever stood still for longer than others wait for an answer was itself away.
     fn looks(&mut self, now: u64) {
         let before = self.looked.replace(now).unwrap_or(now);
-        self.stood_still |= now.saturating_sub(before) > STILL_NS;
+        let away = Some(now.saturating_sub(before)).filter(|away| *away > STILL_NS);
+        self.stood_still_ns = self.stood_still_ns.max(away.unwrap_or(0));
     }
 
     /// Since when whoever has said nothing does not live any more, as far as anybody can tell.
     fn silent_since(&self, now: u64) -> Option<u64> {
-        let since = self.told_at.filter(|_| !self.stood_still);
+        let since = self.told_at.filter(|_| self.stood_still_ns == 0);
         since.filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
+    }
+
+    /// How the record ends if nothing more is written. Until all have answered, a signal may be that of a
+    /// launcher that ends the others because one has died.
+    fn end(&self, news: KeeperNews, caught: Option<CaughtSignal>) -> SoFarEnd {
+        let Some(caught) = caught else {
+            let woken = "signal 18 came, which some launchers send before they end all; ";
+            return SoFarEnd::Open(match news.is_woken {
+                true => woken.to_owned(),
+                false => String::new(),
+            });
+        };
+        let signal = caught.signal;
+        match self.stood_still_ns {
+            0 if news.is_answered && news.silent == 0 => SoFarEnd::Stopped(caught),
+            0 => SoFarEnd::Open(format!("signal {signal} told all to end; ")),
+            ns => SoFarEnd::Open(format!(
+                "the rank that writes this stood still for {}, and then signal {signal} told it to end; ",
+                Nanos(ns)
+            )),
+        }
     }
 }
 
@@ -126,7 +166,9 @@ impl RankGroup<'_> {
             while !over.load(Relaxed) {
                 let now = clock.now();
                 look.looks(now);
-                if sys::caught_signal().is_some() && look.told_at.is_none() {
+                look.began = trial.connection.began_at();
+                let caught = sys::caught_signal();
+                if caught.is_some() && look.told_at.is_none() {
                     look.told_at = Some(now);
                     trial.connection.halt_again();
                 }
@@ -138,14 +180,17 @@ impl RankGroup<'_> {
                     (look.words, look.have_ended) = (words, trial.have_all_ended());
                 }
                 let news = KeeperNews {
+                    is_woken: sys::was_woken(),
                     is_told: look.told_at.is_some(),
+                    is_answered: since.is_some(),
                     has_lost: !seen.lost().is_empty(),
                     have_ended: look.have_ended,
                     silent: silent.len(),
                     words,
                 };
                 if look.is_time(now, news)
-                    && let Some(record) = trial.so_far(&silent, look.have_ended)
+                    && let Some(record) =
+                        trial.so_far(&silent, look.have_ended, look.end(news, caught))
                 {
                     if !file.keep(&record) {
                         return;
@@ -186,6 +231,70 @@ mod tests {
         assert!(look.is_time(1_020 * MS, ended), "all have ended");
         look.kept = Some((ended, 1_020 * MS));
         assert!(!look.is_time(1_040 * MS, ended));
+    }
+
+    #[test]
+    fn at_first_it_keeps_whenever_twice_as_much_was_measured() {
+        let mut look = KeeperLook::new(10_000 * MS);
+        let news = KeeperNews::default();
+        look.kept = Some((news, 500 * MS));
+        assert!(!look.is_time(9_000 * MS, news), "nothing is measured yet");
+        look.began = 1_000 * MS;
+        let mut kept = Vec::new();
+        for now in (500..=40_000).step_by(20).map(|ms| ms * MS) {
+            if look.is_time(now, news) {
+                kept.push(now / MS / 1000);
+                look.kept = Some((news, now));
+            }
+        }
+        assert_eq!(kept, [2, 3, 5, 9, 17, 27, 37]);
+    }
+
+    #[test]
+    fn a_signal_is_told_and_it_is_known_later_whether_it_ended_all() {
+        let told = |ns| {
+            let mut look = KeeperLook::new(MS);
+            look.stood_still_ns = ns;
+            move |news: KeeperNews, signal: Option<i32>| {
+                let caught = signal.map(|signal| CaughtSignal {
+                    signal,
+                    impatient: false,
+                });
+                look.end(news, caught)
+            }
+        };
+        let (plain, still) = (told(0), told(15_000 * MS));
+        let before = KeeperNews::default();
+        let answered = KeeperNews {
+            is_told: true,
+            is_answered: true,
+            ..before
+        };
+        let silent = KeeperNews {
+            silent: 1,
+            ..answered
+        };
+        let open = |end: SoFarEnd| match end {
+            SoFarEnd::Open(why) => why,
+            SoFarEnd::Stopped(caught) => panic!("{caught:?}"),
+        };
+        assert_eq!(open(plain(before, None)), "");
+        let woken = KeeperNews {
+            is_woken: true,
+            ..before
+        };
+        assert!(open(plain(woken, None)).starts_with("signal 18 came"));
+        assert_eq!(open(plain(before, Some(15))), "signal 15 told all to end; ");
+        assert_eq!(open(plain(silent, Some(15))), "signal 15 told all to end; ");
+        let why = open(still(answered, Some(15)));
+        assert!(
+            why.contains("stood still for 15 s, and then signal 15"),
+            "{why}"
+        );
+        let SoFarEnd::Stopped(caught) = plain(answered, Some(2)) else {
+            panic!("all have answered");
+        };
+        assert_eq!(caught.exit_code(), 130);
     }
 
     #[test]

@@ -129,3 +129,69 @@ fn what_ranks_say_first_is_kept_at_once() {
         nobody_is_left(dir.path(), name);
     }
 }
+
+/// A launcher that is asked twice may kill ranks before any of them has ended.
+#[test]
+fn a_setup_that_ranks_give_up_tells_the_signal_and_takes_nobody_for_lost() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let server = Server::start(|asked| match asked.number {
+            0..300 => Act::Answer,
+            _ => Act::Late(400_000),
+        });
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --seeds 100000 --timeout 5min --no-live --lead 1s --max-skew 60s --save-every 200ms --records r.jsonl"
+        );
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "word of four ranks", |records| {
+            records.last().is_some_and(|last| last.hosts.len() == 4)
+        });
+        let told = running.launcher();
+        signal(told, "INT");
+        let is_told = |record: &Record| record.outcome.status == Status::Interrupted;
+        wait_for("a record that tells the signal", || {
+            Some(record(dir.path(), name)).filter(is_told)
+        });
+        let _it_may_have_ended = Command::new("kill")
+            .args(["-INT", &told.to_string()])
+            .output();
+        kill_all(&running);
+        let (_, said) = running.ended();
+        let record = record(dir.path(), name);
+        let outcome = &record.outcome;
+        assert!(is_told(&record), "{name}: {outcome:?}: {said}");
+        assert!(
+            [130, 143].contains(&outcome.exit_code),
+            "{name}: {outcome:?}"
+        );
+        let text = std::fs::read_to_string(dir.path().join("r.jsonl")).unwrap();
+        assert!(!text.contains("nothing was heard"), "{name}: {said}");
+        assert!(record.group.as_ref().unwrap().lost.is_empty(), "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// The others end without it, and a launcher kills what does not answer.
+#[test]
+fn a_root_that_stands_still_leaves_what_all_had_measured_and_says_that_it_wrote_no_more() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let server = Server::start(|_| Act::Answer);
+        let target = server.s3("bench");
+        // What is kept regularly comes too late.
+        let words = format!(
+            "load put --target {target} --users 4 --rate 400 --duration 60s --no-live --lead 1s --max-skew 60s --lost-after 4s --save-every 10min --records r.jsonl"
+        );
+        let running = begin_line(&launcher, dir.path(), &words, "");
+        signal(running.ranks[0], "STOP");
+        let (code, said) = running.ended();
+        assert_ne!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        let message = record.outcome.message.as_deref().unwrap();
+        assert_eq!(record.outcome.status, Status::Incomplete, "{name}");
+        assert!(record.operations.count() > 0, "{name}: {message}");
+        assert!(message.contains("has written no more"), "{name}: {message}");
+        nobody_is_left(dir.path(), name);
+    }
+}
