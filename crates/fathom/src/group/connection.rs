@@ -224,11 +224,9 @@ impl RankLink {
     }
 
     /// This rank's word in the open round, where the others go on without it.
-    fn say_left(&self) {
-        let fault = PeerFault::lost("it had ended already");
-        self.want(MemberInput::Say(
-            fault_word(&fault).to_string().into_bytes().into(),
-        ));
+    fn say_left(&self, why: &PeerFault) {
+        let word = fault_word(why).to_string();
+        self.want(MemberInput::Say(word.into_bytes().into()));
     }
 
     /// Who is lost, in words.
@@ -290,16 +288,16 @@ impl RankLink {
     }
 
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
-    /// have said.
-    pub(crate) fn end(&self, code: i32) {
+    /// have said, and whoever asks hears why.
+    pub(crate) fn end(&self, code: i32, why: &PeerFault) {
         if self.is_root() {
             self.want(MemberInput::Finish);
         } else {
-            self.say_left();
+            self.say_left(why);
         }
         while let Ok(told) = self.next() {
             if matches!(told, GroupEvent::Answered(_)) {
-                self.say_left();
+                self.say_left(why);
             }
         }
         let own = locked(&self.own).take();

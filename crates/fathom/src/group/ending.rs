@@ -33,8 +33,13 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
     if connection.is_root() || connection.has_lost_root() {
         crate::exit::say_end(code);
     }
-    connection.end(code);
+    connection.end(code, &why_left(outcome.as_ref().err()));
     code
+}
+
+/// What a rank says that has ended while others go on: what only it knows.
+pub(super) fn why_left(error: Option<&anyhow::Error>) -> PeerFault {
+    error.map_or_else(|| PeerFault::lost("it had ended already"), fault_by)
 }
 
 /// Says to the others, who wait for this rank, why it cannot do what was asked: a file that is not
@@ -58,9 +63,9 @@ pub(crate) fn refuse(launch: Option<&Launch>, error: anyhow::Error) -> Result<i3
         is_told_people: false,
     };
     sys::catch_signals();
-    if launch.check(&connection).is_err() {
+    if let Err(wrong) = launch.check(&connection) {
         // Each of them is alone. The first speaks, and has the code of all.
-        connection.end(2);
+        connection.end(2, &why_left(Some(&wrong)));
         return if launch.is_root() { Err(error) } else { Ok(0) };
     }
     let agreed = agree(&connection, &hello);
@@ -105,5 +110,21 @@ pub(super) fn stop_with_the_stopped(outcome: &Outcome) {
     const STOPPED_BY: i32 = 128;
     if outcome.status == Status::Interrupted && outcome.exit_code > STOPPED_BY {
         sys::stop_with_another(outcome.exit_code - STOPPED_BY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Usage;
+
+    #[test]
+    fn a_rank_that_ends_alone_says_what_only_it_knows() {
+        let error = anyhow::anyhow!("Resource temporarily unavailable").context("no thread");
+        let fault = why_left(Some(&error));
+        assert_eq!(fault.text, "no thread: Resource temporarily unavailable");
+        assert_eq!(fault.exit_code, 1);
+        assert_eq!(why_left(Some(&Usage("x".into()).into())).exit_code, 2);
+        assert_eq!(why_left(None), PeerFault::lost("it had ended already"));
     }
 }

@@ -3,7 +3,7 @@
 use super::agree::{Hello, agree};
 use super::connection::RankLink;
 use super::course::{GroupOutput, GroupTerms};
-use super::ending::{broken_off, end_with, is_impatient, stop_with_the_stopped};
+use super::ending::{broken_off, end_with, is_impatient, stop_with_the_stopped, why_left};
 use super::joining::{GroupTrial, RankParts, part_word};
 use super::launched::Launch;
 use super::rows::RootWork;
@@ -60,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
     // The library sets handlers of its own when it begins.
     sys::catch_signals();
     if let Err(wrong) = launch.check(&connection) {
-        connection.end(2);
+        connection.end(2, &why_left(Some(&wrong)));
         // Each of them is alone. The first speaks, and has the code of all.
         return if launch.is_root() { Err(wrong) } else { Ok(0) };
     }
