@@ -530,7 +530,7 @@ fn ranks_that_cannot_ask_each_other_whose_names_these_are_make_none() {
     }
     let (code, said) = ended(dir.path(), &format!("{NAMES} 1 {place} --target-is shared"));
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("2 ranks share 1 files"), "{said}");
+    assert!(said.contains("2 ranks share 1 file of"), "{said}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 

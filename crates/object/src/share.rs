@@ -5,6 +5,7 @@ use crate::error::LoadError;
 use crate::plan::{LoadPlan, WholeLoad};
 use crate::scenario::Arrivals;
 use std::sync::Arc;
+use units::counted;
 
 /// A rank's place among those that do one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,9 @@ impl LoadPlan {
         // The server sees the requests of all ranks, and each rank would count them as its own.
         out.server_counters &= share.size == 1;
         let size = u64::from(share.size);
-        let too_few = |what: &str, there: u64| {
+        let too_few = |what: String| {
             LoadError::asked(format!(
-                "{size} ranks share {there} {what}; each needs one: give more, or start fewer ranks"
+                "{size} ranks share {what}; each needs one: give more, or start fewer ranks"
             ))
         };
         if let Arrivals::Open { rate, .. } = &mut out.scenario.arrivals {
@@ -63,13 +64,15 @@ impl LoadPlan {
         }
         for seed in &mut out.scenario.seeds {
             if seed.count > 0 && seed.count < size {
-                return Err(too_few("objects that are made before", seed.count));
+                let objects = counted(seed.count, "object");
+                return Err(too_few(format!("{objects} made before")));
             }
             seed.count = share.of(seed.count);
         }
         if let Some(turns) = &mut out.iterations {
             if *turns < size {
-                return Err(too_few("--iterations", *turns));
+                let turns = counted(*turns, "turn");
+                return Err(too_few(format!("{turns} of --iterations")));
             }
             *turns = share.of(*turns);
         }
@@ -102,6 +105,35 @@ mod tests {
         assert_eq!(part.iterations, Some(10));
         assert_eq!(part.effective(), whole.effective());
         assert!(whole.effective()["rate"].starts_with("300"));
+    }
+
+    #[test]
+    fn fewer_of_a_thing_than_ranks_are_refused_and_one_is_no_several() {
+        let refused = |seeds: &str, turns: &str| {
+            let mut asked = crate::AskedLoad::default();
+            for (name, text) in [
+                ("target", "http://h:1/x"),
+                ("seeds", seeds),
+                ("iterations", turns),
+            ] {
+                let option = crate::LoadOption::named(name).unwrap();
+                option.read(&mut asked, text).unwrap();
+            }
+            let scenario = crate::Scenario::preset("download").unwrap();
+            let whole = asked.plan(scenario, crate::LoadKeys::default(), 4).unwrap();
+            let error = whole.shared(LoadShare { rank: 0, size: 3 }).unwrap_err();
+            error.to_string()
+        };
+        let objects = refused("1", "3");
+        assert!(
+            objects.starts_with("3 ranks share 1 object made before; each"),
+            "{objects}"
+        );
+        let turns = refused("60", "2");
+        assert!(
+            turns.starts_with("3 ranks share 2 turns of --iterations; each"),
+            "{turns}"
+        );
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use conduct::{Experiment, PlanExperiment, Row, Task};
 use record::{PlanFacts, Role, Stopping};
 use stats::{FEWEST_BLOCKS, Spending, mde};
-use units::Nanos;
+use units::{Nanos, counted};
 
 /// The chance of any false difference.
 pub(super) const ALPHA: f64 = 0.05;
@@ -40,9 +40,9 @@ fn taken(experiment: &Experiment) -> String {
     let (least, most) = (plan.least_passes, plan.most_passes);
     let per_pass = u64::from(lab::slots_per_pass(plan));
     let length = if least == most {
-        format!("{least}")
+        counted(least, "block")
     } else {
-        format!("{least} to {most}")
+        format!("{least} to {}", counted(most, "block"))
     };
     let rows = if plan.rows.len() == 1 {
         String::new()
@@ -50,8 +50,8 @@ fn taken(experiment: &Experiment) -> String {
         format!(" for each of {} phases", plan.rows.len())
     };
     let mut out = format!(
-        "{length} blocks of {} slots in random order{rows} (--order-seed {})",
-        plan.arms.len(),
+        "{length} of {} in random order{rows} (--order-seed {})",
+        counted(plan.arms.len(), "slot"),
         plan.seed
     );
     let times: Option<Vec<u64>> = experiment.tasks().map(Task::slot_ns).collect();

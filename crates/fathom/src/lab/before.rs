@@ -48,7 +48,8 @@ impl StoreBefore {
             let slots = slots.count();
             if slots > 0 {
                 return refused(format!(
-                    "{shown} holds {slots} slots of an experiment and not the line of its plan, which was the first; put it back, or give another --records"
+                    "{shown} holds {} of an experiment and not the line of its plan, which was the first; put it back, or give another --records",
+                    units::counted(slots, "slot")
                 ));
             }
             if self.is_resumed && !self.records.is_empty() {

@@ -163,15 +163,16 @@ fn looks(most: u32) -> String {
 fn length(experiment: &PlanExperiment) -> String {
     let facts = &experiment.facts;
     let (least, most) = (facts.least_passes, facts.most_passes);
-    let slots = lab::slots_per_pass(facts);
+    let slots = units::counted(lab::slots_per_pass(facts), "slot");
     match facts.stopping {
-        Stopping::Fixed => format!("{most} passes of {slots} slots, looked at once"),
+        Stopping::Fixed if most == 1 => format!("1 pass of {slots}, looked at once"),
+        Stopping::Fixed => format!("{most} passes of {slots}, looked at once"),
         Stopping::Open => {
             let looks = looks(most);
-            format!("{least} to {most} passes of {slots} slots, looked at after {looks}")
+            format!("{least} to {most} passes of {slots}, looked at after {looks}")
         }
         Stopping::EachPass => {
-            format!("{least} to {most} passes of {slots} slots, looked at after every pass")
+            format!("{least} to {most} passes of {slots}, looked at after every pass")
         }
     }
 }
