@@ -255,6 +255,7 @@ impl GroupTrial {
         let mut record = self.record(parts).ok()?;
         self.date(&mut record);
         if have_all_ended || !seen.lost().is_empty() {
+            end.tell_of_removal(&mut record);
             return Some(record);
         }
         if let Some(group) = &mut record.group {
@@ -303,6 +304,26 @@ pub(super) enum SoFarEnd {
 }
 
 impl SoFarEnd {
+    /// What was measured is whole; what of it stands on a server may stay there, for somebody has asked for
+    /// the end.
+    fn tell_of_removal(&self, record: &mut Record) {
+        let left = record.load.as_ref().map_or(0, |load| load.left_behind);
+        let Self::Stopped(caught) = self else { return };
+        if left == 0 || record.outcome.status != Status::Ok {
+            return;
+        }
+        let before = record.outcome.message.take();
+        let before = before.map_or_else(String::new, |before| format!("; {before}"));
+        record.outcome = Outcome {
+            status: Status::Interrupted,
+            exit_code: caught.exit_code(),
+            message: Some(format!(
+                "stopped by signal {} while what this load had made was removed: all was measured, and {left} objects had not been removed when this was written{before}",
+                caught.signal
+            )),
+        };
+    }
+
     /// The same as an outcome, so long after the measured time began; 0 before. It is written by `writer`.
     fn outcome(self, elapsed_ns: u64, writer: &str) -> Outcome {
         let how_far = match elapsed_ns {
@@ -375,6 +396,41 @@ mod tests {
             "{}",
             fault.text
         );
+    }
+
+    #[test]
+    fn a_signal_during_the_removal_is_told_where_something_is_left() {
+        let end = SoFarEnd::Stopped(CaughtSignal {
+            signal: 15,
+            impatient: false,
+        });
+        let of = |left_behind, status| Record {
+            load: Some(record::LoadAccount {
+                left_behind,
+                ..record::LoadAccount::default()
+            }),
+            outcome: Outcome {
+                status,
+                ..Outcome::default()
+            },
+            ..Record::default()
+        };
+        let mut left = of(7, Status::Ok);
+        end.tell_of_removal(&mut left);
+        assert_eq!(left.outcome.exit_code, 143);
+        let message = left.outcome.message.unwrap();
+        assert!(
+            message.contains("all was measured, and 7 objects"),
+            "{message}"
+        );
+        for same in [of(0, Status::Ok), of(7, Status::Failed)] {
+            let mut told = same.clone();
+            end.tell_of_removal(&mut told);
+            assert_eq!(told, same);
+        }
+        let mut open = of(7, Status::Ok);
+        SoFarEnd::Open(String::new()).tell_of_removal(&mut open);
+        assert_eq!(open, of(7, Status::Ok));
     }
 
     #[test]
