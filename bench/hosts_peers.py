@@ -279,6 +279,10 @@ class Truth:
         return trial
 
 
+def of_fewer(rounds, all_rounds):
+    return f" of {rounds} rounds" if 0 < rounds < all_rounds else ""
+
+
 def told_quantiles(name, trials):
     truths = [trial.seen.quantiles for trial in trials]
     # Fathom states no percentile with fewer than ten values above it.
@@ -291,7 +295,7 @@ def told_quantiles(name, trials):
     reads = sum(trial.seen.count for trial in trials)
     print(
         f"  {name:<9}"
-        + "".join(f"  {quantile} {estimate(values)}" for quantile, values in pairs.items())
+        + "".join(f"  {quantile} {estimate(values)}{of_fewer(len(values), len(trials))}" for quantile, values in pairs.items())
         + f"  counted as many as the witness in {alike} of {len(trials)} ({min(counted):.6f} to {max(counted):.6f} of {reads})"
     )
 
