@@ -1153,6 +1153,11 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
         per_operation(worker.user_ns, worker.system_ns),
         elapsed,
     );
+    let waited = worker.run_queue_wait_ns;
+    assert!(
+        waited.is_some_and(|ns| ns <= record.elapsed_ns),
+        "{waited:?}"
+    );
 }
 
 #[test]

@@ -206,13 +206,22 @@ impl Ended<'_> {
             ended_ns: moment(report.tally.ended),
             user_ns: report.usage.user_ns,
             system_ns: report.usage.system_ns,
-            run_queue_wait_ns: worked.and(report.run_queue_wait_ns),
+            run_queue_wait_ns: worked.and_then(|_| self.waited_ns(report)),
             voluntary_switches: report.usage.voluntary_switches,
             involuntary_switches: report.usage.involuntary_switches,
             engine_features: report.features.clone(),
             error: report.error.clone(),
             ..base
         }
+    }
+
+    /// What a worker's thread waited for a CPU in the measured time.
+    fn waited_ns(&self, report: &WorkerReport) -> Option<u64> {
+        let is_warmed_up = self.resolved.effective.stop.warmup.0 > 0;
+        let seen = is_warmed_up.then_some(&self.measured.waited_before_ns);
+        let waited = report.run_queue_wait?.measured_ns(seen)?;
+        // What is more it waited before and after.
+        Some(waited.min(report.tally.ended.saturating_sub(report.tally.started)))
     }
 
     fn file_name(&self, worker: u32, file: u32) -> String {

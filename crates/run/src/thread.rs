@@ -14,6 +14,7 @@ use engine::{
 };
 use host::Machine;
 use record::{Histogram, Interval};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,14 +27,33 @@ use workload::{DataPattern, EngineFeature, EngineName, EngineTarget, LockMode, M
 pub(crate) struct WorkerReport {
     pub(crate) tally: Tally,
     pub(crate) usage: Usage,
-    /// Time runnable without a CPU.
-    pub(crate) run_queue_wait_ns: Option<u64>,
+    pub(crate) run_queue_wait: Option<RunQueueWait>,
     pub(crate) features: Option<String>,
     pub(crate) error: Option<String>,
     pub(crate) lock_wait: Option<Histogram>,
     pub(crate) lock_failures: u64,
     /// Only under a virtual clock.
     pub(crate) series: Vec<Interval>,
+}
+
+/// The time that a thread has been runnable without a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunQueueWait {
+    /// The kernel's id of the thread.
+    pub(crate) thread: u32,
+    /// When its loop began, and when that had ended.
+    pub(crate) before_ns: u64,
+    pub(crate) after_ns: u64,
+}
+
+impl RunQueueWait {
+    /// What of it was in the measured time. Where there was a warm-up, that is known of threads that
+    /// somebody looked at when it ended.
+    pub(crate) fn measured_ns(self, at_end_of_warmup: Option<&BTreeMap<u32, u64>>) -> Option<u64> {
+        let before_ns =
+            at_end_of_warmup.map_or(Some(self.before_ns), |seen| seen.get(&self.thread).copied());
+        Some(self.after_ns.saturating_sub(before_ns?))
+    }
 }
 
 /// Start of the measured run on the common clock, or the news that there is none.
@@ -206,13 +226,17 @@ impl WorkerTask {
             ..WorkerReport::default()
         };
         let mut plan = self.plan(start, content, locks, None);
-        let sched = || Machine::at(Path::new("/")).thread_sched(sys::thread_id());
-        let sched_before = sched();
+        let thread = sys::thread_id();
+        let waited = || Machine::at(Path::new("/")).thread_sched(thread)?.wait_ns;
+        let before = waited();
         let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
-        report.run_queue_wait_ns = sched()
-            .zip(sched_before)
-            .and_then(|(after, before)| after.since(&before).wait_ns);
+        let waited = before.zip(waited());
+        report.run_queue_wait = waited.map(|(before_ns, after_ns)| RunQueueWait {
+            thread,
+            before_ns,
+            after_ns,
+        });
         self.finish(report, outcome, plan)
     }
 
@@ -402,6 +426,19 @@ mod tests {
             interval_ns: 1_000_000_000,
         };
         task.run(|| Gate::Open(task.clock.now()))
+    }
+
+    #[test]
+    fn what_a_thread_waited_for_a_cpu_in_the_warm_up_is_left_out() {
+        let wait = RunQueueWait {
+            thread: 7,
+            before_ns: 10,
+            after_ns: 1000,
+        };
+        let seen = |thread, ns| wait.measured_ns(Some(&BTreeMap::from([(thread, ns)])));
+        assert_eq!(wait.measured_ns(None), Some(990));
+        assert_eq!(seen(7, 900), Some(100));
+        assert_eq!(seen(8, 900), None, "nobody looked at it in time");
     }
 
     #[test]
