@@ -353,10 +353,11 @@ def under_witness(trials, fathom, ior, elbencho, rounds):
 
 def truth(fathom, ior, elbencho, launcher, directory, places, rounds):
     """Percentiles and starts of all of them, seen by a witness."""
-    compiler = os.environ.get("CC") or shutil.which("cc")
+    compiler = (os.environ.get("CC") or "cc").split()
     library = Path(directory, "witness.so")
     source = Path(__file__).parent / "witness.c"
-    if not compiler or subprocess.run([*compiler.split(), "-O2", "-std=gnu11", "-shared", "-fPIC", "-o", library, source, "-ldl"]).returncode:
+    build = [*compiler, "-O2", "-std=gnu11", "-shared", "-fPIC", "-o", library, source, "-ldl"]
+    if not shutil.which(compiler[0]) or subprocess.run(build).returncode:
         print(f"SKIPPED: percentiles beside the truth, which need a CC that builds {source}")
         return
     # A file in memory is written without waiting for a device.
