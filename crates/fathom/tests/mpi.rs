@@ -184,19 +184,31 @@ fn begin_line(launcher: &Launcher, dir: &Path, line: &str, more: &str) -> Runnin
 }
 
 impl Running {
-    /// Four ranks of a line, once what is kept of them is so far.
+    /// Four ranks of a line, once what is kept of them is so far. One that a busy machine has ended before
+    /// is begun anew, which is told.
     fn begin(
         mut line: Command,
         dir: &Path,
         what: &str,
         is_so_far: impl Fn(&[Record]) -> bool,
     ) -> Self {
+        const MOST_TIMES: u32 = 3;
+        let kept = dir.join("r.jsonl");
         let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = line.spawn().unwrap();
-        let ranks = ranks_once(&mut child, dir, what, || {
-            read_records(&dir.join("r.jsonl")).is_ok_and(|read| is_so_far(&read.records))
-        });
-        Self { child, ranks }
+        for time in 1..=MOST_TIMES {
+            let mut child = line.spawn().unwrap();
+            let ranks = ranks_once(&mut child, dir, what, || {
+                read_records(&kept).is_ok_and(|read| is_so_far(&read.records))
+            });
+            match ranks {
+                Ok(ranks) => return Self { child, ranks },
+                Err(why) if time == MOST_TIMES => panic!("{why}"),
+                Err(why) => println!("begun anew: {why}"),
+            }
+            nobody_is_left(dir, what);
+            let _it_kept_nothing = fs::remove_file(&kept);
+        }
+        unreachable!("the last time returns or panics")
     }
 
     /// The launcher's exit code and what was said.

@@ -290,6 +290,7 @@ fn dies(cluster: &Cluster, way: &str, rank: usize, how: &str) {
             last.is_some_and(|record| record.hosts.len() == 4 && record.operations.count() > 0)
         })
     });
+    let ranks = ranks.unwrap();
     signal(ranks[rank], how);
     let output = child.wait_with_output().unwrap();
     let (code, said) = (output.status.code(), said(&output));

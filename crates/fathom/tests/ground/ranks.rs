@@ -77,30 +77,33 @@ pub(crate) fn ranks_in(dir: &Path) -> Vec<u32> {
     found.into_iter().map(|(_, number)| number).collect()
 }
 
-/// The process of each rank of a run, once the run is so far. One that has ended by then, as where a rank
-/// got no CPU for too long, is told with what it said.
+/// The process of each rank of a run, once the run is so far; or what it said, where it has ended by then,
+/// as one does of which a rank got no CPU for too long.
 #[track_caller]
 pub(crate) fn ranks_once(
     run: &mut Child,
     dir: &Path,
     what: &str,
     mut is_so_far: impl FnMut() -> bool,
-) -> Vec<u32> {
-    wait_for(what, || {
-        if let Some(status) = run.try_wait().unwrap() {
-            let mut said = Vec::new();
-            if let Some(told) = &mut run.stdout {
-                told.read_to_end(&mut said).unwrap();
-            }
-            if let Some(told) = &mut run.stderr {
-                told.read_to_end(&mut said).unwrap();
-            }
-            let said = String::from_utf8_lossy(&said);
-            panic!("the run ended ({status}) before there was {what}: {said}");
-        }
-        is_so_far().then_some(())
+) -> Result<Vec<u32>, String> {
+    let ended = wait_for(what, || match run.try_wait().unwrap() {
+        Some(status) => Some(Some(status)),
+        None => is_so_far().then_some(None),
     });
-    ranks_in(dir)
+    let Some(status) = ended else {
+        return Ok(ranks_in(dir));
+    };
+    let mut said = Vec::new();
+    if let Some(told) = &mut run.stdout {
+        told.read_to_end(&mut said).unwrap();
+    }
+    if let Some(told) = &mut run.stderr {
+        told.read_to_end(&mut said).unwrap();
+    }
+    let said = String::from_utf8_lossy(&said);
+    Err(format!(
+        "it ended ({status}) before there was {what}: {said}"
+    ))
 }
 
 pub(crate) fn signal(process: u32, name: &str) {

@@ -35,7 +35,7 @@ fn a_rank_that_its_launcher_leaves_fewer_cpus_than_it_has_workers_is_told_before
         let (dir, name) = (place(), launcher.name);
         let ended = |more: &str| {
             let words = format!(
-                "run x --random --no-live --lead 1s --max-skew 60s --records r.jsonl {more}"
+                "run x --random --no-live --lead 1s --max-skew 60s --lost-after 30s --records r.jsonl {more}"
             );
             launcher.ended_of("2", dir.path(), &words)
         };
@@ -49,7 +49,7 @@ fn a_rank_that_its_launcher_leaves_fewer_cpus_than_it_has_workers_is_told_before
             told.contains("(rank 0) has 1 of ") && told.contains("(rank 1) has 1 of "),
             "{name}: {told}"
         );
-        let (code, told) = ended("--threads 2 --file-size 4M --duration 500ms");
+        let (code, told) = ended("--threads 2 --file-size 4M --duration 1s");
         assert_eq!(code, Some(0), "{name}: {told}");
         assert_eq!(
             told.matches("note: the launcher left fewer CPUs").count(),
@@ -66,7 +66,7 @@ fn a_rank_that_its_launcher_leaves_fewer_cpus_than_it_has_workers_is_told_before
         assert_eq!(allowed.collect::<Vec<_>>(), [1, 1], "{name}");
         std::fs::remove_file(dir.path().join("r.jsonl")).unwrap();
         // One worker has the one CPU that it can use.
-        let (code, told) = ended("--threads 1 --file-size 4M --duration 500ms");
+        let (code, told) = ended("--threads 1 --file-size 4M --duration 1s");
         assert_eq!(code, Some(0), "{name}: {told}");
         assert!(
             !told.contains("fewer CPUs") && !told.contains("bound_by_launcher"),

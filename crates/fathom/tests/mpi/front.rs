@@ -23,12 +23,13 @@ fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_m
         let mut child = line.spawn().unwrap();
         let mut before = None;
         let what = "a record of four ranks that go on";
-        ranks_once(&mut child, dir.path(), what, || {
+        let ranks = ranks_once(&mut child, dir.path(), what, || {
             let record = kept(dir.path());
             before =
                 record.filter(|record| record.hosts.len() == 4 && record.operations.count() > 0);
             before.is_some()
         });
+        assert_eq!(ranks.map(|ranks| ranks.len()), Ok(4), "{name}");
         let before = before.unwrap();
         // Below `timeout`.
         let children = format!("/proc/{0}/task/{0}/children", child.id());

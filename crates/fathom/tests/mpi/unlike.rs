@@ -147,7 +147,9 @@ fn a_host_that_alone_has_something_mounted_there_is_named_before_anything_is_wri
 #[test]
 fn ranks_that_are_more_than_what_is_dealt_out_are_refused_and_what_all_use_is_for_any_number() {
     let run = |more: &str| {
-        format!("run x --block-size 4k {more} --no-live --max-skew 60s --records r.jsonl")
+        format!(
+            "run x --block-size 4k {more} --no-live --lead 1s --max-skew 60s --lost-after 30s --records r.jsonl"
+        )
     };
     let written = "--write-percent 100 --duration 0s";
     for launcher in launchers() {
@@ -179,7 +181,7 @@ fn ranks_that_are_more_than_what_is_dealt_out_are_refused_and_what_all_use_is_fo
         }
         for (words, operations) in [
             // One block for all of them.
-            (run("--file-size 4k --random --duration 200ms"), None),
+            (run("--file-size 4k --random --duration 1s"), None),
             // Files fewer than ranks have blocks enough.
             (
                 run(&format!("--num-files 2 --file-size 64k {written}")).replace(" x ", " d "),
