@@ -226,30 +226,21 @@ fn how(record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{GroupAccount, TargetFact};
+    use record::TargetFact;
 
     #[test]
-    fn the_heading_tells_of_the_files_of_all_ranks() {
-        let parts = (0..3).map(|rank| {
-            let mut part = Record {
-                id: rank.to_string(),
-                elapsed_ns: 1,
-                group: Some(GroupAccount::default()),
-                targets: vec![TargetFact {
-                    path: "/data".into(),
-                    kind: "directory".into(),
-                    files: 2,
-                    bytes: 8 << 20,
-                    hole_bytes: None,
-                }],
-                ..Record::default()
-            };
-            let own = ("file-distribution".to_owned(), "per-worker".to_owned());
-            part.effective.extend([own]);
-            part.generator_mut().rank = Some(rank);
-            part
-        });
-        let record = Record::merge_all(parts).unwrap();
-        assert_eq!(place(&record), " on /data (directory, 6 files, 24 MiB)");
+    fn the_heading_tells_of_all_files_of_a_target() {
+        let of = |files| Record {
+            targets: vec![TargetFact {
+                path: "/data".into(),
+                kind: "directory".into(),
+                files,
+                bytes: 24 << 20,
+                hole_bytes: None,
+            }],
+            ..Record::default()
+        };
+        assert_eq!(place(&of(6)), " on /data (directory, 6 files, 24 MiB)");
+        assert_eq!(place(&of(1)), " on /data (directory, 24 MiB)");
     }
 }
