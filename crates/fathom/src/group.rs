@@ -10,6 +10,8 @@ mod connection;
 mod course;
 mod ending;
 mod front;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod host_list;
 mod joining;
 mod keeping;

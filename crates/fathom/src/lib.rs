@@ -38,6 +38,9 @@ mod typing;
 mod values;
 mod written;
 
+#[cfg(feature = "fuzzing")]
+pub use group::fuzzing;
+
 use clap::Command;
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -93,7 +93,7 @@ impl StepWord {
     }
 
     /// `None`: it is nothing that this version says.
-    fn hear(word: &[u8]) -> Option<Self> {
+    pub(super) fn hear(word: &[u8]) -> Option<Self> {
         let word: Value = serde_json::from_slice(word).ok()?;
         if let Some(code) = word.get("over").and_then(Value::as_i64) {
             return Some(Self::Over(i32::try_from(code).ok()?));
