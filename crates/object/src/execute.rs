@@ -20,7 +20,7 @@ use crate::verbs::Call;
 use crate::worker::{Live, Shared};
 use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
-use ranks::{common_start, meet};
+use ranks::{common_start, is_ended_by_others, meet, why_others_ended};
 use record::{LiveCounters, Measurements, Record};
 use removal::LeftBucket;
 use snapshots::{LoadSnapshots, SetupSnapshots};
@@ -136,7 +136,7 @@ impl Setup {
         let mut look = |done| snapshots.iter_mut().for_each(|of| of.look(done));
         // Whoever is killed while it makes them leaves word that it began.
         (!all.is_empty()).then(|| look(0));
-        if let Err(error) = setup.put(&all, watch, &mut look) {
+        if let Err(error) = setup.put(&all, context, watch, &mut look) {
             let mut left = Record::default();
             setup.remove(&mut left);
             return Err(error.with_left(&left.notices));
@@ -148,11 +148,13 @@ impl Setup {
     fn put(
         &mut self,
         objects: &[Object],
+        context: &Context,
         watch: &mut dyn Watch,
         look: &mut dyn FnMut(u64),
     ) -> Result<(), LoadError> {
         let to_do = units::lossless::to_u64(objects.len());
-        let stopped = || sys::caught_signal().is_some();
+        let is_told = || sys::caught_signal().is_some();
+        let stopped = || is_told() || is_ended_by_others(context);
         let size = |object: &Object| object.size;
         let bytes = objects.iter().map(size).fold(0, u64::saturating_add);
         let each = bytes / to_do.max(1);
@@ -175,7 +177,10 @@ impl Setup {
                 seeds.objects.truncate(done.begun);
             }
             let left = String::new();
-            return Err(LoadError::Interrupted { left });
+            return Err(match is_told() {
+                true => LoadError::Interrupted { left },
+                false => why_others_ended(context),
+            });
         }
         if let Some(failure) = done.first {
             let (n, what) = (done.undone.len(), failure.what);
@@ -196,7 +201,7 @@ impl Setup {
         if self.runs > 0 {
             self.measured = Measurements::default();
             let taken = self.seeds.taken().to_vec();
-            self.put(&taken, watch, &mut |_| ())?;
+            self.put(&taken, context, watch, &mut |_| ())?;
             self.seeds.give_back();
         }
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();

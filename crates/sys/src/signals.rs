@@ -15,7 +15,8 @@ static FIRST: AtomicI32 = AtomicI32::new(0);
 /// When the first signal came, 0 before it.
 static FIRST_AT: AtomicU64 = AtomicU64::new(0);
 static IMPATIENT: AtomicBool = AtomicBool::new(false);
-static WOKEN: AtomicBool = AtomicBool::new(false);
+/// When this process was told to go on, 0 before.
+static WOKEN_AT: AtomicU64 = AtomicU64::new(0);
 /// Number of the signal that the first stands for, 0 where it is itself.
 static NAMED: AtomicI32 = AtomicI32::new(0);
 
@@ -57,7 +58,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
 
 /// A process that is told to go on does so; it is told that somebody said it.
 extern "C" fn on_wake(_: libc::c_int) {
-    WOKEN.store(true, Relaxed);
+    WOKEN_AT.store(monotonic_ns().max(1), Relaxed);
 }
 
 /// The write that went beyond the limit says so itself.
@@ -145,11 +146,12 @@ pub fn named_signal() -> Option<i32> {
     Some(NAMED.load(Relaxed)).filter(|signal| *signal != 0)
 }
 
-/// Whether somebody has told this process to go on, since signals are caught. Some launchers say it to
-/// all that they are about to end, a while before they ask them to.
+/// Whether somebody has told this process to go on in the last so many nanoseconds. Some launchers say it
+/// to all that they are about to end, a while before they ask them to.
 #[must_use]
-pub fn was_woken() -> bool {
-    WOKEN.load(Relaxed)
+pub fn was_woken(within_ns: u64) -> bool {
+    let at = WOKEN_AT.load(Relaxed);
+    at > 0 && monotonic_ns().saturating_sub(at) < within_ns
 }
 
 /// A process that works together with this one was told to stop by this signal: whoever asks here is

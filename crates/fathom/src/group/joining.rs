@@ -254,7 +254,12 @@ impl GroupTrial {
         let parts = RankParts::snapshots(&seen.snapshots());
         let mut record = self.record(parts).ok()?;
         self.date(&mut record);
-        if have_all_ended || !seen.lost().is_empty() {
+        if !seen.lost().is_empty() {
+            self.spare_the_waiting(&mut record);
+            end.tell_of_loss(&mut record, &self.connection.loss());
+            return Some(record);
+        }
+        if have_all_ended {
             end.tell_of_removal(&mut record);
             return Some(record);
         }
@@ -294,6 +299,8 @@ fn name_signal(outcome: &mut Outcome, named: Option<i32>) {
     }
 }
 
+const NOT_BEGUN: &str = "the run had not begun to measure when this was written";
+
 /// How a record ends that was written while its ranks went on, if nothing stands after it.
 #[derive(Debug)]
 pub(super) enum SoFarEnd {
@@ -304,6 +311,23 @@ pub(super) enum SoFarEnd {
 }
 
 impl SoFarEnd {
+    /// Ranks are lost, and the root may know why: it was itself away. Where none had begun to measure it is
+    /// not said of those that wait what is said of those that did not take part.
+    fn tell_of_loss(&self, record: &mut Record, loss: &PeerFault) {
+        if record.outcome.status != Status::Incomplete {
+            return;
+        }
+        let before = match record.elapsed_ns {
+            0 => Some(format!("{}; {NOT_BEGUN}", loss.text)),
+            _ => record.outcome.message.take(),
+        };
+        let before = before.unwrap_or_else(|| loss.text.clone());
+        record.outcome.message = Some(match self {
+            Self::Open(why) => format!("{why}{before}"),
+            Self::Stopped(_) => before,
+        });
+    }
+
     /// What was measured is whole; what of it stands on a server may stay there, for somebody has asked for
     /// the end.
     fn tell_of_removal(&self, record: &mut Record) {
@@ -327,7 +351,7 @@ impl SoFarEnd {
     /// The same as an outcome, so long after the measured time began; 0 before. It is written by `writer`.
     fn outcome(self, elapsed_ns: u64, writer: &str) -> Outcome {
         let how_far = match elapsed_ns {
-            0 => "the run had not begun to measure when this was written".to_owned(),
+            0 => NOT_BEGUN.to_owned(),
             ns => format!(
                 "the run had not ended when this was written, {} after its measured time began: what its ranks did later is not here",
                 Nanos(ns)
@@ -396,6 +420,29 @@ mod tests {
             "{}",
             fault.text
         );
+    }
+
+    #[test]
+    fn of_ranks_that_are_lost_before_all_began_no_more_is_said_than_that() {
+        let of = |elapsed_ns| Record {
+            elapsed_ns,
+            outcome: Outcome {
+                status: Status::Incomplete,
+                exit_code: 5,
+                message: Some("ranks 0 to 3 did not take part".into()),
+            },
+            ..Record::default()
+        };
+        let said = |end: SoFarEnd, elapsed_ns| {
+            let mut record = of(elapsed_ns);
+            end.tell_of_loss(&mut record, &PeerFault::lost("lost: b (rank 1)"));
+            record.outcome.message.unwrap()
+        };
+        let still = || SoFarEnd::Open("it stood still; ".into());
+        let begun = format!("it stood still; lost: b (rank 1); {NOT_BEGUN}");
+        assert_eq!(said(still(), 0), begun);
+        let measured = "it stood still; ranks 0 to 3 did not take part";
+        assert_eq!(said(still(), 7), measured);
     }
 
     #[test]

@@ -18,17 +18,28 @@ const KEEPER_LOOK_NS: u64 = 20_000_000;
 const ANSWER_NS: u64 = 100_000_000;
 /// Between two looks so long is standing still.
 const STILL_NS: u64 = 1_000_000_000;
+/// A launcher that says to go on before it ends all ends them by then.
+const WOKEN_NS: u64 = 3_000_000_000;
 /// What was measured is first kept after so long, when all have said something.
 const FIRST_NS: u64 = 1_000_000_000;
+
+/// What is known of the end that somebody wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SignalNews {
+    #[default]
+    None,
+    /// Somebody said to go on, as some launchers do before they end all.
+    Woken,
+    /// A signal has come.
+    Told,
+    /// And nobody is silent after it.
+    Answered,
+}
 
 /// What there is to keep more than before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KeeperNews {
-    /// Somebody said to go on, as some launchers do before they end all.
-    is_woken: bool,
-    is_told: bool,
-    /// Whoever lives has had the time to say so after a signal.
-    is_answered: bool,
+    signal: SignalNews,
     has_lost: bool,
     /// All ranks have said what they had measured when they ended.
     have_ended: bool,
@@ -82,7 +93,7 @@ impl KeeperLook {
         let has_more = news.words != words;
         let waited = now.saturating_sub(at);
         is_graver
-            || match news.is_told {
+            || match news.signal == SignalNews::Told || news.signal == SignalNews::Answered {
                 true => has_more && waited >= ANSWER_NS,
                 false => waited >= self.every_ns || self.has_twice(now, at),
             }
@@ -103,28 +114,31 @@ impl KeeperLook {
 
     /// Since when whoever has said nothing does not live any more, as far as anybody can tell.
     fn silent_since(&self, now: u64) -> Option<u64> {
-        let since = self.told_at.filter(|_| self.stood_still_ns == 0);
-        since.filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
+        self.answered_since(now)
+            .filter(|_| self.stood_still_ns == 0)
+    }
+
+    /// Since when whoever lives has had the time to say something.
+    fn answered_since(&self, now: u64) -> Option<u64> {
+        let told = self.told_at;
+        told.filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
     }
 
     /// How the record ends if nothing more is written. Until all have answered, a signal may be that of a
     /// launcher that ends the others because one has died.
     fn end(&self, news: KeeperNews, caught: Option<CaughtSignal>) -> SoFarEnd {
+        let still = match self.stood_still_ns {
+            0 => String::new(),
+            ns => format!("the rank that writes this stood still for {}; ", Nanos(ns)),
+        };
         let Some(caught) = caught else {
             let woken = "signal 18 came, which some launchers send before they end all; ";
-            return SoFarEnd::Open(match news.is_woken {
-                true => woken.to_owned(),
-                false => String::new(),
-            });
+            let is_news = news.signal == SignalNews::Woken && self.stood_still_ns == 0;
+            return SoFarEnd::Open(if is_news { woken.to_owned() } else { still });
         };
-        let signal = caught.signal;
-        match self.stood_still_ns {
-            0 if news.is_answered && news.silent == 0 => SoFarEnd::Stopped(caught),
-            0 => SoFarEnd::Open(format!("signal {signal} told all to end; ")),
-            ns => SoFarEnd::Open(format!(
-                "the rank that writes this stood still for {}, and then signal {signal} told it to end; ",
-                Nanos(ns)
-            )),
+        match news.signal == SignalNews::Answered {
+            true => SoFarEnd::Stopped(caught),
+            false => SoFarEnd::Open(format!("{still}signal {} told all to end; ", caught.signal)),
         }
     }
 }
@@ -173,17 +187,23 @@ impl RankGroup<'_> {
                     look.told_at = Some(now);
                     trial.connection.halt_again();
                 }
-                let since = look.silent_since(now);
-                let silent = since.map_or_else(Vec::new, |at| trial.silent_since(at));
+                let unheard = look.answered_since(now).map(|at| trial.silent_since(at));
+                let names = look.silent_since(now).is_some();
+                let silent = unheard.clone().filter(|_| names).unwrap_or_default();
                 let seen = trial.connection.seen();
                 let words = seen.words();
                 if words != look.words {
                     (look.words, look.have_ended) = (words, trial.have_all_ended());
                 }
+                let signal = match unheard {
+                    Some(unheard) if unheard.is_empty() => SignalNews::Answered,
+                    Some(_) => SignalNews::Told,
+                    None if look.told_at.is_some() => SignalNews::Told,
+                    None if sys::was_woken(WOKEN_NS) => SignalNews::Woken,
+                    None => SignalNews::None,
+                };
                 let news = KeeperNews {
-                    is_woken: sys::was_woken(),
-                    is_told: look.told_at.is_some(),
-                    is_answered: since.is_some(),
+                    signal,
                     has_lost: !seen.lost().is_empty(),
                     have_ended: look.have_ended,
                     silent: silent.len(),
@@ -269,12 +289,12 @@ mod tests {
         let (plain, still) = (told(0), told(15_000 * MS));
         let before = KeeperNews::default();
         let answered = KeeperNews {
-            is_told: true,
-            is_answered: true,
+            signal: SignalNews::Answered,
             ..before
         };
         let silent = KeeperNews {
             silent: 1,
+            signal: SignalNews::Told,
             ..answered
         };
         let open = |end: SoFarEnd| match end {
@@ -283,15 +303,17 @@ mod tests {
         };
         assert_eq!(open(plain(before, None)), "");
         let woken = KeeperNews {
-            is_woken: true,
+            signal: SignalNews::Woken,
             ..before
         };
         assert!(open(plain(woken, None)).starts_with("signal 18 came"));
+        let why = open(still(woken, None));
+        assert_eq!(why, "the rank that writes this stood still for 15 s; ");
         assert_eq!(open(plain(before, Some(15))), "signal 15 told all to end; ");
         assert_eq!(open(plain(silent, Some(15))), "signal 15 told all to end; ");
-        let why = open(still(answered, Some(15)));
+        let why = open(still(silent, Some(15)));
         assert!(
-            why.contains("stood still for 15 s, and then signal 15"),
+            why.contains("stood still for 15 s; signal 15 told all"),
             "{why}"
         );
         let SoFarEnd::Stopped(caught) = plain(answered, Some(2)) else {
@@ -305,7 +327,7 @@ mod tests {
         let mut look = KeeperLook::new(10_000 * MS);
         let before = KeeperNews::default();
         let told = KeeperNews {
-            is_told: true,
+            signal: SignalNews::Told,
             ..before
         };
         look.kept = Some((before, 9_000 * MS));

@@ -12,6 +12,17 @@ pub(super) fn meet(context: &Context) -> Result<(), LoadError> {
     Ok(met?)
 }
 
+/// Whether the others do not begin what this rank makes objects for.
+pub(super) fn is_ended_by_others(context: &Context) -> bool {
+    context.peers().is_some_and(Peers::is_halted)
+}
+
+/// Why they do not, which they say where they would have begun.
+pub(super) fn why_others_ended(context: &Context) -> LoadError {
+    let ended = PeerFault::lost("other ranks ended before all that the load needs was made");
+    meet(context).err().unwrap_or_else(|| ended.into())
+}
+
 /// What this rank cannot do is said to the others, for they wait.
 fn others_know(context: &Context, error: &LoadError) {
     if let Some(peers) = context.peers()
