@@ -153,7 +153,7 @@ fn null_round<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<(u64, u
         tick: None,
     };
     let mut tally = Tally::default();
-    work(&mut engine, clock, &mut plan, &mut tally)?;
+    work(&mut engine, clock, &mut plan, &mut tally, || ())?;
     Ok((
         tally.ended.saturating_sub(tally.started),
         measured.snapshot().count(),

@@ -297,11 +297,7 @@ impl Run<'_> {
         let body = move || {
             let ready = || {
                 let _observer_waits = send.send(Message::Ready(sys::thread_id()));
-                let gate = gate.recv().unwrap_or(Gate::Cancelled);
-                if let Gate::Open(start) = gate {
-                    task.clock.arrive_at(start);
-                }
-                gate
+                gate.recv().unwrap_or(Gate::Cancelled)
             };
             let outcome =
                 catch_unwind(AssertUnwindSafe(|| task.run(ready))).unwrap_or_else(|panic| {

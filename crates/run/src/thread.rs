@@ -89,7 +89,8 @@ macro_rules! on_engine {
 }
 
 impl WorkerTask {
-    /// Runs to the end; calls `ready` when set up and waits in it for the gate.
+    /// Runs to the end; calls `ready` when set up and waits in it for the gate, and begins at the moment that
+    /// this names.
     ///
     /// # Errors
     /// The worker could not be set up.
@@ -228,8 +229,17 @@ impl WorkerTask {
         let mut plan = self.plan(start, content, locks, None);
         let thread = sys::thread_id();
         let waited = || Machine::at(Path::new("/")).thread_sched(thread)?.wait_ns;
+        // To ask takes longer than the start may be missed by.
+        self.clock.come_near(start);
         let before = waited();
-        let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
+        let arrive = || self.clock.arrive_at(start);
+        let outcome = work(
+            &mut engine,
+            &self.clock,
+            &mut plan,
+            &mut report.tally,
+            arrive,
+        );
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         let waited = before.zip(waited());
         report.run_queue_wait = waited.map(|(before_ns, after_ns)| RunQueueWait {
@@ -261,7 +271,7 @@ impl WorkerTask {
             seed,
         )?;
         let content = self.shared.content(self.index)?;
-        let Gate::Open(_) = ready() else {
+        let Gate::Open(start) = ready() else {
             return Ok(WorkerReport::default());
         };
         let live = &self.shared.measured[self.index as usize];
@@ -290,7 +300,8 @@ impl WorkerTask {
             edge: &mut edge,
         });
         let mut plan = self.plan(0, content, None, tick);
-        let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally);
+        let arrive = || self.clock.arrive_at(start);
+        let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally, arrive);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         let mut report = self.finish(report, outcome, plan)?;
         edge(clock.now());

@@ -32,7 +32,8 @@ const MEETING_LOOK_NS: u64 = 20_000;
 /// Longest wait before the stop flag is looked at again.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// Runs the plan to its end.
+/// Runs the plan to its end, from when `arrive` comes back: what the loop needs is there by then, so that
+/// its first operation waits for nothing else.
 ///
 /// # Errors
 /// The engine failed as a whole; what was counted stays in the live counters and in `tally`.
@@ -41,8 +42,11 @@ pub(crate) fn work<E: Engine, C: Clock>(
     clock: &C,
     plan: &mut WorkerPlan<'_>,
     tally: &mut Tally,
+    arrive: impl FnOnce(),
 ) -> Result<(), EngineError> {
-    Loop::new(engine, clock, plan, tally).run()
+    let prepared = Loop::new(engine, clock, plan, tally);
+    arrive();
+    prepared.run()
 }
 
 /// A pause gives the CPU away to its end; an open loop must start on time; spinning never sleeps.
@@ -91,12 +95,6 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         tally: &'a mut Tally,
     ) -> Self {
         let depth = plan.batching.depth as usize;
-        let now = clock.now();
-        let counters = if plan.stop.warmup_ends > now {
-            plan.warmup
-        } else {
-            plan.measured
-        };
         Self {
             engine,
             clock,
@@ -105,17 +103,14 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             idle: (0..plan.batching.depth).rev().collect(),
             batch: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
-            counters,
+            counters: plan.measured,
             stage: LoopStage::Running,
             bytes_left: plan.stop.bytes,
             complete: false,
             stonewall: plan.stonewall,
             wears_out: None,
-            now,
-            next_tick: plan
-                .tick
-                .as_ref()
-                .map_or(u64::MAX, |tick| now + tick.every_ns),
+            now: 0,
+            next_tick: u64::MAX,
             work_before_submit: plan.content.takes_time() || plan.locks.is_some(),
             direct_path: E::PERFORMS && direct::is_open(plan),
             margin: margin(clock, plan),
@@ -124,7 +119,15 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     }
 
     fn run(mut self) -> Result<(), EngineError> {
-        self.tally.start(self.now);
+        let now = self.clock.now();
+        self.now = now;
+        if self.plan.stop.warmup_ends > now {
+            self.counters = self.plan.warmup;
+        }
+        if let Some(tick) = &self.plan.tick {
+            self.next_tick = now + tick.every_ns;
+        }
+        self.tally.start(now);
         let outcome = self.turn();
         self.end_of_loop();
         outcome

@@ -106,13 +106,18 @@ impl MachineClock {
         }
     }
 
-    /// Comes back at `deadline`, as exactly as the CPU allows: sleeps to shortly before, for sleeps
-    /// end late, and then looks at the clock until it is time.
-    pub fn arrive_at(&self, deadline: u64) {
+    /// Sleeps to a millisecond before `deadline`.
+    pub fn come_near(&self, deadline: u64) {
         const BEFORE_NS: u64 = 1_000_000;
         while self.now().saturating_add(BEFORE_NS) < deadline {
             self.sleep_until(deadline - BEFORE_NS);
         }
+    }
+
+    /// Comes back at `deadline`, as exactly as the CPU allows: sleeps to shortly before, for sleeps
+    /// end late, and then looks at the clock until it is time.
+    pub fn arrive_at(&self, deadline: u64) {
+        self.come_near(deadline);
         while self.now() < deadline {
             std::hint::spin_loop();
         }
