@@ -165,6 +165,11 @@ impl GroupTrial {
         };
         record.id.clone_from(&self.id);
         name_signal(&mut record.outcome, sys::named_signal());
+        let is_begun = record.elapsed_ns > 0 || self.connection.seen().lost().is_empty();
+        if !is_begun && record.outcome.status == Status::Incomplete {
+            self.spare_the_waiting(&mut record);
+            record.outcome.message = Some("no rank had begun to measure".into());
+        }
         self.name_lost(&mut record, &whys);
         Ok(record)
     }

@@ -196,3 +196,34 @@ fn a_root_that_stands_still_leaves_what_all_had_measured_and_says_how_it_ended()
         nobody_is_left(dir.path(), name);
     }
 }
+
+/// What a rank would have made is of no use any more.
+#[test]
+fn a_setup_of_ranks_ends_when_one_of_them_is_lost() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        // All would take minutes.
+        let server = Server::start(|asked| match asked.method.as_str() {
+            "PUT" => Act::Late(200),
+            _ => Act::Answer,
+        });
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --seeds 100000 --no-live --lead 1s --max-skew 60s --lost-after 4s --save-every 200ms --records r.jsonl"
+        );
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "word of four ranks", |records| {
+            records.last().is_some_and(|last| last.hosts.len() == 4)
+        });
+        signal(running.ranks[2], "STOP");
+        let (code, said) = running.ended();
+        assert_ne!(code, Some(0), "{name}: {said}");
+        let made = server.requests();
+        assert!(made < 50_000, "{name}: {made}: {said}");
+        let record = record(dir.path(), name);
+        let lost = &record.group.as_ref().unwrap().lost;
+        let ranks: Vec<u32> = lost.iter().map(|lost| lost.rank).collect();
+        assert_eq!(ranks, [2], "{name}: {:?}", record.outcome);
+        nobody_is_left(dir.path(), name);
+    }
+}
