@@ -30,6 +30,11 @@ targets! {
     nbd_server
     nbd_url
     plan_file
+    rank_member
+    rank_message
+    rank_parts
+    rank_step
+    rank_words
     rate
     records
     s3_connection
