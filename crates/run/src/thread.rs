@@ -1,5 +1,7 @@
 //! One worker thread: placed, set up, started together with the others, and taken apart.
 
+mod wait;
+
 use crate::access::Random;
 use crate::content::Content;
 use crate::error::RunError;
@@ -12,14 +14,12 @@ use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::{
     Engine, EngineError, EngineSetup, MetaEngine, OpenEngine as _, RingOptions, SimEngine, SimModel,
 };
-use host::Machine;
 use record::{Histogram, Interval};
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 use sys::Usage;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
+pub(crate) use wait::RunQueueWait;
 use workload::{DataPattern, EngineFeature, EngineName, EngineTarget, LockMode, Madvise};
 
 /// How a worker fared.
@@ -34,26 +34,6 @@ pub(crate) struct WorkerReport {
     pub(crate) lock_failures: u64,
     /// Only under a virtual clock.
     pub(crate) series: Vec<Interval>,
-}
-
-/// The time that a thread has been runnable without a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RunQueueWait {
-    /// The kernel's id of the thread.
-    pub(crate) thread: u32,
-    /// When its loop began, and when that had ended.
-    pub(crate) before_ns: u64,
-    pub(crate) after_ns: u64,
-}
-
-impl RunQueueWait {
-    /// What of it was in the measured time. Where there was a warm-up, that is known of threads that
-    /// somebody looked at when it ended.
-    pub(crate) fn measured_ns(self, at_end_of_warmup: Option<&BTreeMap<u32, u64>>) -> Option<u64> {
-        let before_ns =
-            at_end_of_warmup.map_or(Some(self.before_ns), |seen| seen.get(&self.thread).copied());
-        Some(self.after_ns.saturating_sub(before_ns?))
-    }
 }
 
 /// Start of the measured run on the common clock, or the news that there is none.
@@ -227,26 +207,14 @@ impl WorkerTask {
             ..WorkerReport::default()
         };
         let mut plan = self.plan(start, content, locks, None);
-        let thread = sys::thread_id();
-        let waited = || Machine::at(Path::new("/")).thread_sched(thread)?.wait_ns;
-        // To ask takes longer than the start may be missed by.
+        // To ask for it takes longer than the start may be missed by.
         self.clock.come_near(start);
-        let before = waited();
+        let waited = RunQueueWait::begin();
         let arrive = || self.clock.arrive_at(start);
-        let outcome = work(
-            &mut engine,
-            &self.clock,
-            &mut plan,
-            &mut report.tally,
-            arrive,
-        );
+        let (engine, tally) = (&mut engine, &mut report.tally);
+        let outcome = work(engine, &self.clock, &mut plan, tally, arrive);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
-        let waited = before.zip(waited());
-        report.run_queue_wait = waited.map(|(before_ns, after_ns)| RunQueueWait {
-            thread,
-            before_ns,
-            after_ns,
-        });
+        report.run_queue_wait = waited.and_then(RunQueueWait::end);
         self.finish(report, outcome, plan)
     }
 
@@ -407,6 +375,8 @@ mod tests {
     use crate::prepare::prepare;
     use crate::resolve::resolve;
     use crate::safety::Refusal;
+    use host::Machine;
+    use std::path::Path;
     use units::Bytes;
     use workload::Workload;
 
@@ -437,19 +407,6 @@ mod tests {
             interval_ns: 1_000_000_000,
         };
         task.run(|| Gate::Open(task.clock.now()))
-    }
-
-    #[test]
-    fn what_a_thread_waited_for_a_cpu_in_the_warm_up_is_left_out() {
-        let wait = RunQueueWait {
-            thread: 7,
-            before_ns: 10,
-            after_ns: 1000,
-        };
-        let seen = |thread, ns| wait.measured_ns(Some(&BTreeMap::from([(thread, ns)])));
-        assert_eq!(wait.measured_ns(None), Some(990));
-        assert_eq!(seen(7, 900), Some(100));
-        assert_eq!(seen(8, 900), None, "nobody looked at it in time");
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl KeeperLook {
     }
 
     /// How the record ends if nothing more is written. Until all have answered, a signal may be that of a
-    /// launcher that ends the others because one has died.
+    /// launcher that ends the others because one has died; to a root that was away so long that the others may
+    /// have given it up, it is that in any case.
     fn end(&self, news: KeeperNews, caught: Option<CaughtSignal>) -> SoFarEnd {
         let still = match self.stood_still_ns {
             0 => String::new(),
@@ -136,7 +137,7 @@ impl KeeperLook {
             let is_news = news.signal == SignalNews::Woken && self.stood_still_ns == 0;
             return SoFarEnd::Open(if is_news { woken.to_owned() } else { still });
         };
-        match news.signal == SignalNews::Answered {
+        match news.signal == SignalNews::Answered && self.stood_still_ns == 0 {
             true => SoFarEnd::Stopped(caught),
             false => SoFarEnd::Open(format!("{still}signal {} told all to end; ", caught.signal)),
         }
@@ -315,6 +316,11 @@ mod tests {
         assert!(
             why.contains("stood still for 15 s; signal 15 told all"),
             "{why}"
+        );
+        let why = open(still(answered, Some(15)));
+        assert!(
+            why.contains("signal 15 told all"),
+            "others gave it up: {why}"
         );
         let SoFarEnd::Stopped(caught) = plain(answered, Some(2)) else {
             panic!("all have answered");
