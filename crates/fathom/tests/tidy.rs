@@ -89,7 +89,7 @@ const RATCHET: [(&str, usize); 20] = [
     ("crates/run/src/safety/block_device.rs", 714),
     ("crates/run/src/safety/owner.rs", 439),
     ("crates/run/src/safety/signature.rs", 514),
-    ("crates/run/src/worker.rs", 443),
+    ("crates/run/src/worker.rs", 439),
     ("crates/workload/src/fio/lower/files.rs", 408),
     ("crates/workload/src/settings.rs", 694),
     ("targets/s3/src/forms.rs", 520),

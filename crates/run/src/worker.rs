@@ -4,8 +4,8 @@
 //! clock when a batch has been reaped and once more before a submission if anything but drawing
 //! offsets happened in between.
 
+mod bounds;
 mod direct;
-mod ended;
 mod otherwise;
 mod plan;
 mod state;
@@ -119,15 +119,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     }
 
     fn run(mut self) -> Result<(), EngineError> {
-        let now = self.clock.now();
-        self.now = now;
-        if self.plan.stop.warmup_ends > now {
-            self.counters = self.plan.warmup;
-        }
-        if let Some(tick) = &self.plan.tick {
-            self.next_tick = now + tick.every_ns;
-        }
-        self.tally.start(now);
+        self.begin_of_loop();
         let outcome = self.turn();
         self.end_of_loop();
         outcome

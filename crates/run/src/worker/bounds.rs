@@ -1,10 +1,23 @@
-//! What a worker tells of itself when its loop has ended.
+//! Where a worker's loop begins, and what it tells of itself when it has ended.
 
 use super::Loop;
 use engine::Engine;
 use sys::Clock;
 
 impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
+    #[cold]
+    pub(super) fn begin_of_loop(&mut self) {
+        let now = self.clock.now();
+        self.now = now;
+        if self.plan.stop.warmup_ends > now {
+            self.counters = self.plan.warmup;
+        }
+        if let Some(tick) = &self.plan.tick {
+            self.next_tick = now + tick.every_ns;
+        }
+        self.tally.start(now);
+    }
+
     #[cold]
     pub(super) fn end_of_loop(&mut self) {
         let in_flight = self.in_flight();
