@@ -161,8 +161,11 @@ impl Record {
     fn begin_later(&mut self, late_ns: u64) {
         let had_work = self.had_work();
         self.move_edges(|ns| ns.saturating_add(late_ns));
-        // To whom nothing fell, no time of the whole was measured.
-        self.elapsed_ns = if had_work { self.elapsed_ns } else { 0 };
+        // To whom nothing fell, no time of the whole was measured, nor of any kind.
+        if !had_work {
+            self.elapsed_ns = 0;
+            self.spans.clear();
+        }
     }
 
     /// A stop is told by the common start: who stood still then began late by it.

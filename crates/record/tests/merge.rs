@@ -904,6 +904,11 @@ fn a_rank_to_which_nothing_fell_makes_the_time_of_the_whole_no_longer() {
     let all = merged(&[&part("a"), &idle]).unwrap();
     assert_eq!(all.elapsed_ns, 2 * SECOND + 3);
     assert_eq!(all.by_host()[1].elapsed_ns, 0);
+    let alone = part("a");
+    assert!(!alone.spans.is_empty());
+    for (kind, span) in &alone.spans {
+        assert_eq!(all.spans[kind].elapsed_ns, span.elapsed_ns, "{kind}");
+    }
 }
 
 #[test]

@@ -219,9 +219,8 @@ impl Ended<'_> {
     fn waited_ns(&self, report: &WorkerReport) -> Option<u64> {
         let is_warmed_up = self.resolved.effective.stop.warmup.0 > 0;
         let seen = is_warmed_up.then_some(&self.measured.waited_before_ns);
-        let waited = report.run_queue_wait?.measured_ns(seen)?;
-        // What is more it waited before and after.
-        Some(waited.min(report.tally.ended.saturating_sub(report.tally.started)))
+        let own_ns = report.tally.ended.saturating_sub(report.tally.started);
+        report.run_queue_wait?.measured_ns(seen, own_ns)
     }
 
     fn file_name(&self, worker: u32, file: u32) -> String {
