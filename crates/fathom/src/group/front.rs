@@ -3,6 +3,7 @@
 
 mod failure;
 mod mark;
+mod own_files;
 mod secrets;
 
 pub(super) use mark::{FrontMark, MARK};
@@ -17,6 +18,7 @@ use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::PeerFault;
+use own_files::refuse_own_files;
 use secrets::variables_without_secrets;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
@@ -110,7 +112,9 @@ impl LaunchFront {
             word: Some(word.clone()).filter(|_| !is_dry(matches)),
             is_watched: std::io::stderr().is_terminal(),
         };
-        let command = command(&program, &mark, std::env::args_os().skip(1));
+        let given: Vec<OsString> = std::env::args_os().skip(1).collect();
+        refuse_own_files(given.iter().map(OsString::as_os_str))?;
+        let command = command(&program, &mark, given.into_iter());
         let line = launcher.line(&hosts, &around, command)?;
         Ok(Some(Self {
             hosts,
