@@ -45,7 +45,7 @@ pub(super) fn place(
     if let Some(asked) = effective.placement.cpu_cores.clone() {
         effective.placement.cpu_cores = Some(fit(
             "cpu-cores",
-            "CPUs",
+            &told_cpus(&allowed, machine),
             &asked,
             &allowed,
             best_effort,
@@ -115,7 +115,8 @@ fn zones(
         return Ok(false);
     }
     let present: Vec<u32> = nodes.iter().map(|(id, _)| *id).collect();
-    let fitting = fit(KEY, "NUMA nodes", &asked, &present, best_effort, changes)?;
+    let has = format!("NUMA nodes {}", ids(&present));
+    let fitting = fit(KEY, &has, &asked, &present, best_effort, changes)?;
     let refused = fitting
         .0
         .iter()
@@ -140,10 +141,32 @@ fn zones(
     Ok(binds_memory)
 }
 
+/// Ids in words.
+fn ids(list: &[u32]) -> String {
+    match list {
+        [] => "none".to_owned(),
+        list => IdList(list.to_vec()).to_string(),
+    }
+}
+
+/// The CPUs of the machine in words, and those of them that this process may use where it is bound.
+fn told_cpus(allowed: &[u32], machine: &Machine) -> String {
+    let online = machine.online_cpus().map(|list| list.ids().to_vec());
+    let online = online.unwrap_or_default();
+    if online.iter().all(|cpu| allowed.contains(cpu)) {
+        return format!("CPUs {}", ids(allowed));
+    }
+    format!(
+        "CPUs {}, of which this process may use {} alone (a launcher, a container or taskset has bound it; `mpirun --bind-to none` and `srun --cpu-bind=none` bind nothing)",
+        ids(&online),
+        ids(allowed)
+    )
+}
+
 /// The ids that exist; those that do not are refused, or mapped round-robin onto those that do.
 fn fit(
     key: &str,
-    what: &str,
+    has: &str,
     asked: &IdList,
     present: &[u32],
     best_effort: bool,
@@ -158,14 +181,9 @@ fn fit(
     if missing.is_empty() {
         return Ok(asked.clone());
     }
-    let has = if present.is_empty() {
-        "none".to_owned()
-    } else {
-        IdList(present.to_vec()).to_string()
-    };
     if !best_effort || present.is_empty() {
         return unsuitable(format!(
-            "--{key} {asked}: this machine has {what} {has}, not {}; choose among them, or map the list onto them with --affinity best-effort",
+            "--{key} {asked}: this machine has {has}, not {}; choose among them, or map the list onto them with --affinity best-effort",
             IdList(missing)
         ));
     }
@@ -181,7 +199,7 @@ fn fit(
         key,
         asked.to_string(),
         mapped.to_string(),
-        format!("--affinity best-effort: this machine has {what} {has}"),
+        format!("--affinity best-effort: this machine has {has}"),
     );
     Ok(mapped)
 }
@@ -317,6 +335,27 @@ mod tests {
         };
         assert_eq!(places.unwrap(), [place.clone(), place]);
         assert_eq!(changes.differences.len(), 1);
+    }
+
+    #[test]
+    fn cpus_that_only_others_may_use_are_told_from_those_that_are_not_there() {
+        let refused = |allowed: &str, asked: &str| {
+            let root = machine(&[]);
+            let status = root.path().join("proc/self/status");
+            std::fs::write(status, format!("Cpus_allowed_list:\t{allowed}\n")).unwrap();
+            let mut workload = Workload::default();
+            workload.placement.cpu_cores = Some(IdList::parse(asked).unwrap());
+            let machine = Machine::at(root.path());
+            let permits = Forbidden::default();
+            let placed = place(&mut workload, &machine, &permits, &mut Changes::default());
+            placed.unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("0", "0,1"),
+            "--cpu-cores 0-1: this machine has CPUs 0-3, of which this process may use 0 alone (a launcher, a container or taskset has bound it; `mpirun --bind-to none` and `srun --cpu-bind=none` bind nothing), not 1; choose among them, or map the list onto them with --affinity best-effort"
+        );
+        let why = refused("0-3", "4");
+        assert!(why.contains("has CPUs 0-3, not 4; choose"), "{why}");
     }
 
     #[test]
