@@ -105,4 +105,25 @@ impl Record {
         self.elapsed_of_all()
             .map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
     }
+
+    /// How long a schedule asked for operations: from the common start, where a rank began later than
+    /// that as well; in nanoseconds.
+    #[must_use]
+    pub fn paced_ns(&self) -> u64 {
+        self.elapsed_ns.saturating_add(self.unmeasured_ns())
+    }
+
+    /// Bytes of all kinds a second of the time in which a schedule asked for them; `None` where kinds
+    /// share no time.
+    #[must_use]
+    pub fn paced_bytes_per_second(&self) -> Option<f64> {
+        let paced_ns = self.elapsed_of_all()?.saturating_add(self.unmeasured_ns());
+        Some(u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(paced_ns))
+    }
+
+    /// From the common start to its own measured time; that of several ranks begins with the start.
+    fn unmeasured_ns(&self) -> u64 {
+        let host = self.generator();
+        if host.part.is_none() { host.late_ns } else { 0 }
+    }
 }

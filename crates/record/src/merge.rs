@@ -276,7 +276,7 @@ impl Record {
             .collect::<BTreeSet<String>>()
             .into_iter()
             .collect();
-        self.pace = PaceAccount::of_all(self.parts());
+        self.pace = PaceAccount::of_all(self.generators());
         let users = TargetUsers::of(self);
         let (targets, coverage) = (users.facts(), users.coverage());
         let (residency, levels) = (users.residency(), users.levels());

@@ -845,18 +845,81 @@ fn intervals_are_added_where_they_lie_in_time() {
 
 #[test]
 fn a_host_that_ended_at_its_first_operation_kept_no_rate_of_the_whole_time() {
-    let (one, mut other) = (part("a"), part("b"));
-    let longest = one.elapsed_ns.max(2_000_000_000);
-    let long = Record {
-        elapsed_ns: longest,
-        ..one
-    };
-    other.elapsed_ns = 50_000;
+    let (mut long, mut other) = (part("a"), part("b"));
+    for part in [&mut long, &mut other] {
+        part.hosts[0].late_ns = 0;
+    }
+    let longest = long.elapsed_ns;
+    (other.elapsed_ns, other.outcome.status) = (50_000, Status::Failed);
     other.pace.as_mut().unwrap().achieved_per_second = 20_000.0;
     let own = long.pace.as_ref().unwrap().achieved_per_second;
     let all = merged(&[&long, &other]).unwrap().pace.unwrap();
     let expected = own + 1e9 / longest as f64;
     assert!((all.achieved_per_second - expected).abs() < 1e-6, "{all:?}");
+}
+
+/// A rank that was asked for 200 operations a second and began so many, of a time that began late.
+fn paced_rank(id: &str, late_ns: u64, elapsed_ns: u64, begun: u64) -> Record {
+    let mut part = part(id);
+    part.hosts[0].late_ns = late_ns;
+    part.elapsed_ns = elapsed_ns;
+    part.load = None;
+    part.spans.clear();
+    part.outcome = Outcome::default();
+    part.pace = Some(PaceAccount {
+        asked_per_second: Some(200.0),
+        achieved_per_second: begun as f64 * 1e9 / (late_ns + elapsed_ns) as f64,
+        ..PaceAccount::default()
+    });
+    part
+}
+
+fn achieved(parts: &[&Record]) -> f64 {
+    let all = merged(parts).unwrap().pace.unwrap();
+    (all.achieved_per_second * 1e6).round() / 1e6
+}
+
+#[test]
+fn ranks_that_began_late_kept_the_rate_that_all_were_asked_for_from_the_common_start() {
+    let in_time = paced_rank("a", 0, 3 * SECOND, 600);
+    let late = |id: &str| paced_rank(id, 2 * SECOND, SECOND, 600);
+    assert_eq!(achieved(&[&late("a"), &late("b")]), 400.0);
+    assert_eq!(achieved(&[&in_time, &late("b")]), 400.0);
+    let joined = merged(&[&late("b"), &late("c")]).unwrap();
+    assert_eq!(achieved(&[&in_time, &joined]), 600.0);
+    let mut cut = paced_rank("b", SECOND, SECOND / 2, 300);
+    cut.outcome.status = Status::Failed;
+    assert_eq!(achieved(&[&in_time, &cut]), 300.0);
+}
+
+#[test]
+fn how_long_a_rank_had_a_rate_to_keep_begins_with_the_common_start() {
+    let late = paced_rank("a", 2 * SECOND, SECOND, 600);
+    assert_eq!(late.paced_ns(), 3 * SECOND);
+    let alone = late.paced_bytes_per_second().unwrap();
+    assert_eq!(alone, late.operations.bytes() as f64 / 3.0);
+    let in_time = paced_rank("b", 0, 3 * SECOND, 600);
+    assert_eq!(in_time.paced_bytes_per_second(), in_time.bytes_per_second());
+    let all = merged(&[&late, &in_time]).unwrap();
+    assert_eq!(all.paced_ns(), all.elapsed_ns);
+    assert_eq!(all.paced_bytes_per_second(), all.bytes_per_second());
+    let own = all.by_host().into_iter().map(|own| own.paced_ns());
+    assert_eq!(own.collect::<Vec<_>>(), [3 * SECOND; 2]);
+}
+
+#[test]
+fn of_a_load_that_ended_by_itself_late_answers_of_one_rank_take_nothing_from_the_rate_of_another() {
+    let of = |id: &str, elapsed_ns| Record {
+        load: Some(load()),
+        ..paced_rank(id, 0, elapsed_ns, elapsed_ns / SECOND * 200)
+    };
+    let mut long = of("a", 4 * SECOND);
+    // It was asked for operations in two of its seconds.
+    long.pace.as_mut().unwrap().achieved_per_second = 200.0;
+    let mut short = of("b", 2 * SECOND);
+    assert_eq!(achieved(&[&long, &short]), 400.0);
+    short.outcome.status = Status::Failed;
+    assert_eq!(achieved(&[&long, &short]), 300.0, "nobody arrived any more");
 }
 
 #[test]

@@ -44,11 +44,14 @@ pub(crate) struct Ended<'a> {
 impl Ended<'_> {
     /// The record of the run, which was begun as `record`.
     pub(crate) fn complete(mut self, mut record: Record) -> Record {
-        if let Some(late_ns) = self.late_ns() {
+        let late_ns = self.late_ns();
+        if let Some(late_ns) = late_ns {
             record.generator_mut().late_ns = late_ns;
         }
         self.reports.sort_by_key(|(index, _)| *index);
         let elapsed_ns = self.elapsed_ns();
+        // What was due before a rank began is due to it none the less.
+        let paced_ns = elapsed_ns.saturating_add(late_ns.unwrap_or(0));
         let mut loops = LoopAccount::default();
         // What an idle worker did, it did in the warm-up.
         let tallies = self.reports.iter().map(|(_, report)| &report.tally);
@@ -72,7 +75,7 @@ impl Ended<'_> {
             notices: notices.cloned().chain(of_others).chain(unseen).collect(),
             targets: targets(self.resolved, self.prepared),
             elapsed_ns,
-            pace: pace(&self.resolved.effective, operations, elapsed_ns, unsent),
+            pace: pace(&self.resolved.effective, operations, paced_ns, unsent),
             spans: self.spans(),
             stonewall: self.stonewall(),
             walk: self.walk(),

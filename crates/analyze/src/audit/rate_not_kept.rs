@@ -45,8 +45,8 @@ fn rate(record: &Record) -> Vec<Finding> {
             &got,
         ));
     }
-    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second())
-    {
+    let moved = record.paced_bytes_per_second();
+    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, moved) {
         let [wanted, got] = [asked, achieved].map(|x| ByteRate(x).to_string());
         out.extend(compare(record, achieved / asked, &wanted, &got));
     }
@@ -169,6 +169,16 @@ mod tests {
             only(&check(&record)),
             "asked for 78.1 MiB/s, achieved 39.1 MiB/s (50.00%)"
         );
+    }
+
+    #[test]
+    fn a_byte_rate_of_a_late_rank_is_that_of_the_time_from_the_common_start() {
+        let mut late = paced(1.0, 1.0, 0);
+        late.pace.as_mut().unwrap().asked_per_second = None;
+        late.pace.as_mut().unwrap().asked_bytes_per_second = Some(40_960_000.0);
+        late.elapsed_ns /= 4;
+        late.generator_mut().late_ns = 3 * late.elapsed_ns;
+        assert_eq!(check(&late), []);
     }
 
     #[test]

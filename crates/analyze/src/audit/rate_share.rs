@@ -55,9 +55,9 @@ fn check(record: &Record) -> Vec<Finding> {
 /// How much of the time of all a host was there for its share, where something ended it early: what
 /// had done all that it was to do owes no more.
 fn lasted(own: &Record, whole: &Record) -> f64 {
-    match own.outcome.status == Status::Ok || whole.elapsed_ns <= own.elapsed_ns {
+    match own.outcome.status == Status::Ok || whole.paced_ns() <= own.paced_ns() {
         true => 1.0,
-        false => ratio(own.elapsed_ns, whole.elapsed_ns),
+        false => ratio(own.paced_ns(), whole.paced_ns()),
     }
 }
 
@@ -70,8 +70,8 @@ fn kept(own: &Record) -> Option<f64> {
         achieved_per_second,
         unsent,
     } = *pace;
-    let begun = achieved_per_second * u64_to_f64(own.elapsed_ns) / 1e9;
-    let bytes = own.bytes_per_second();
+    let begun = achieved_per_second * u64_to_f64(own.paced_ns()) / 1e9;
+    let bytes = own.paced_bytes_per_second();
     let shares = [
         Some(begun / (begun + u64_to_f64(unsent))),
         asked_per_second.map(|asked| achieved_per_second / asked),
@@ -88,7 +88,7 @@ fn kept(own: &Record) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group_of, only, set, sound};
+    use super::super::example::{SECOND, blocks, group_of, only, set, sound};
     use super::*;
 
     /// Ranks that were each to begin 10,000 operations a second for 10 s.
@@ -136,6 +136,37 @@ mod tests {
         let found = of(Status::Failed);
         assert_eq!(only(&found), "node1 (rank 1) kept 50% of its share");
         assert_eq!(of(Status::Ok), [], "it had done all that it was to do");
+    }
+
+    #[test]
+    fn a_late_host_is_held_against_what_was_due_from_the_common_start() {
+        let late = |bytes: u64, status| {
+            check(&group_of(2, |rank, part| {
+                part.pace = Some(PaceAccount {
+                    asked_bytes_per_second: Some(40_960_000.0),
+                    achieved_per_second: 10_000.0,
+                    ..PaceAccount::default()
+                });
+                if rank == 1 {
+                    part.generator_mut().late_ns = 4 * SECOND;
+                    part.elapsed_ns = 6 * SECOND;
+                    let mut reads = blocks(100_000, 1_000_000);
+                    reads.bytes = bytes;
+                    part.operations = record::Measurements::default();
+                    part.operations.insert("read", reads);
+                    part.outcome.status = status;
+                }
+            }))
+        };
+        assert_eq!(late(409_600_000, Status::Ok), []);
+        assert_eq!(
+            late(409_600_000, Status::Failed),
+            [],
+            "it was there until the end"
+        );
+        // As much a second of its own time as was asked for.
+        let found = late(245_760_000, Status::Ok);
+        assert_eq!(only(&found), "node1 (rank 1) kept 60% of its share");
     }
 
     #[test]

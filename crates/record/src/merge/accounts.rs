@@ -1,8 +1,8 @@
 //! How each account of a record is added to that of another host.
 
 use crate::{
-    Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, PaceAccount,
-    Record, Span, Status, TargetFact, Verification,
+    Difference, ErrorClass, ErrorCount, Fill, HostAccount, LockAccount, LoopAccount, Outcome,
+    PaceAccount, Record, Span, Status, TargetFact, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,18 +204,22 @@ impl Span {
 impl PaceAccount {
     /// The pace of all hosts together; what one of them was not asked for, all were not, and of
     /// hosts of which one does not say its pace nothing is known.
-    pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Record>) -> Option<Self> {
+    pub(super) fn of_all<'a>(hosts: impl Iterator<Item = &'a HostAccount>) -> Option<Self> {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
         // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let measured: Vec<&Record> = parts
-            .filter(|part| part.elapsed_ns > 0 || part.pace.is_some())
+        let measured: Vec<(&Record, u64)> = parts
+            .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
+            .map(|(part, late_ns)| (part, part.elapsed_ns.saturating_add(late_ns)))
             .collect();
-        let worked = measured.iter().filter(|part| part.had_work());
-        let longest = worked.map(|part| part.elapsed_ns).max();
-        // What ended early, for it failed, was no rate of the whole time.
-        let over_all = |part: &Record, pace: &Self| match longest {
-            Some(longest) if longest > part.elapsed_ns => Self {
-                achieved_per_second: pace.achieved_per_second * u64_to_f64(part.elapsed_ns)
+        let worked = measured.iter().filter(|(part, _)| part.had_work());
+        let longest = worked.map(|(_, paced_ns)| *paced_ns).max();
+        // What ended early, for it failed, was no rate of the whole time. A load that ended by itself
+        // went through its whole schedule: what lasted longer were answers, of one host or another.
+        let was_cut = |part: &Record| part.load.is_none() || part.outcome.status != Status::Ok;
+        let over_all = |part: &Record, paced_ns: u64, pace: &Self| match longest {
+            Some(longest) if longest > paced_ns && was_cut(part) => Self {
+                achieved_per_second: pace.achieved_per_second * u64_to_f64(paced_ns)
                     / u64_to_f64(longest),
                 ..pace.clone()
             },
@@ -223,7 +227,7 @@ impl PaceAccount {
         };
         let paces = measured
             .iter()
-            .map(|part| Some(over_all(part, part.pace.as_ref()?)));
+            .map(|(part, paced_ns)| Some(over_all(part, *paced_ns, part.pace.as_ref()?)));
         let paces: Option<Vec<Self>> = paces.collect();
         paces?.into_iter().reduce(|all, part| Self {
             asked_per_second: plus(all.asked_per_second, part.asked_per_second),

@@ -84,8 +84,8 @@ fn pace(page: &mut Page, record: &Record) {
             ),
         );
     }
-    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second())
-    {
+    let moved = record.paced_bytes_per_second();
+    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, moved) {
         page.fact(
             "pace",
             &format!(

@@ -3,12 +3,12 @@
 use record::{Measurements, PaceAccount};
 use workload::Workload;
 
-/// What was asked of a workload's schedule and what came of it in a time that passed; `None` where
-/// there is no schedule.
+/// What was asked of a workload's schedule and what came of it in the time in which it was asked, which
+/// begins with the common start where there is one; `None` where there is no schedule.
 pub(crate) fn pace(
     workload: &Workload,
     operations: &Measurements,
-    elapsed_ns: u64,
+    paced_ns: u64,
     unsent: u64,
 ) -> Option<PaceAccount> {
     let pace = &workload.pace;
@@ -23,8 +23,8 @@ pub(crate) fn pace(
         .filter(|(kind, _)| is_paced(kind))
         .map(|(_, kind)| kind.count + kind.errors)
         .sum();
-    let achieved = if elapsed_ns > 0 {
-        paced as f64 * 1e9 / elapsed_ns as f64
+    let achieved = if paced_ns > 0 {
+        paced as f64 * 1e9 / paced_ns as f64
     } else {
         0.0
     };
@@ -34,4 +34,82 @@ pub(crate) fn pace(
         achieved_per_second: achieved,
         unsent,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ended;
+    use crate::prepare::prepare;
+    use crate::resolve::resolve;
+    use crate::setup::Shared;
+    use crate::thread::WorkerReport;
+    use host::{Machine, Measured};
+    use record::{Operations, Record};
+    use std::path::Path;
+    use units::{Bytes, Nanos, Rate};
+    use workload::{EngineName, Phase, Rank, Workload, share};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// What one of two ranks says that were asked for 400 operations a second, and that began 600 from
+    /// its worker's start at 13 s to the end at 15 s.
+    fn said(common_start: Option<u64>, warmup: u64) -> Record {
+        let mut whole = Workload {
+            targets: vec!["x".into()],
+            engine: EngineName::Null,
+            ..Workload::default()
+        };
+        whole.files.size = Some(Bytes(1 << 20));
+        whole.pace.rate_iops = Some(Rate(400.0));
+        whole.stop.warmup = Nanos(warmup);
+        let workload = share(&whole, Rank::new(0, 2).unwrap()).unwrap();
+        let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
+        let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
+        let shared = Shared::new(&resolved, &prepared, None).unwrap();
+        let mut report = WorkerReport::default();
+        (report.tally.started, report.tally.ended) = (13 * SECOND, 15 * SECOND);
+        let mut measured = Measured::default();
+        let reads = Operations {
+            count: 600,
+            ..Operations::default()
+        };
+        measured.operations.insert("read", reads);
+        let ended = Ended {
+            common_start,
+            phase: &Phase {
+                name: "late".into(),
+                workload,
+            },
+            resolved: &resolved,
+            prepared: &prepared,
+            shared: &shared,
+            measured,
+            reports: vec![(0, report)],
+            residency: None,
+            completed: false,
+            ended_by_peers: false,
+        };
+        ended.complete(Record::default())
+    }
+
+    #[test]
+    fn what_a_late_rank_achieved_is_of_the_time_from_the_common_start() {
+        for (common_start, warmup, late, achieved) in [
+            (None, 0, 0, 300.0),
+            (Some(13 * SECOND), 0, 0, 300.0),
+            (Some(12 * SECOND), 0, SECOND, 200.0),
+            (Some(12 * SECOND), SECOND, 0, 300.0),
+            (Some(11 * SECOND), SECOND, SECOND, 200.0),
+        ] {
+            let record = said(common_start, warmup);
+            let pace = record.pace.clone().unwrap();
+            assert_eq!(record.elapsed_ns, 2 * SECOND);
+            assert_eq!(record.generator().late_ns, late);
+            assert_eq!(pace.asked_per_second, Some(200.0));
+            assert_eq!(
+                pace.achieved_per_second, achieved,
+                "{common_start:?} {warmup}"
+            );
+        }
+    }
 }
