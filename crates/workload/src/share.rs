@@ -200,18 +200,33 @@ pub fn share(whole: &Workload, rank: Rank) -> Result<Workload, SpecError> {
             whole.threads, rank.size
         )));
     }
-    let files = whole.files.total_files.unwrap_or(u64::MAX);
-    let (_, ranks) = rank.place_at_target();
-    if !whole.files.meta.is_empty() && files < u64::from(ranks) {
-        return Err(SpecError::Conflict(format!(
-            "{ranks} ranks share {} of --total-files, and each needs one; give more files, or start fewer ranks",
-            units::counted(files, "file")
-        )));
-    }
+    enough_names(whole, rank)?;
     Ok(Workload {
         rank: rank.shifted(whole.shift.unwrap_or(Shift::By(0)), whole.seed),
         ..whole.clone()
     })
+}
+
+/// Fails where names of metadata operations are dealt out, and some rank would have none.
+fn enough_names(whole: &Workload, rank: Rank) -> Result<(), SpecError> {
+    let (files, targets) = (&whole.files, units::lossless::to_u64(whole.targets.len()));
+    let of_directories = files.num_files.filter(|_| !files.are_owned());
+    let (count, option) = match (files.total_files, of_directories) {
+        (Some(total), _) => (total, "--total-files"),
+        (None, Some(each)) => {
+            let all = u64::from(each).saturating_mul(files.directories());
+            (all.saturating_mul(targets.max(1)), "--num-files")
+        }
+        (None, None) => return Ok(()),
+    };
+    let (_, ranks) = rank.place_at_target();
+    if files.meta.is_empty() || files.layout_manifest.is_some() || count >= u64::from(ranks) {
+        return Ok(());
+    }
+    Err(SpecError::Conflict(format!(
+        "{ranks} ranks share {} of {option}, and each needs one; give more files, or start fewer ranks",
+        units::counted(count, "file")
+    )))
 }
 
 /// The workers of a rank among those of its group.
@@ -377,6 +392,38 @@ mod tests {
         assert!(own(1).is_ok(), "each target has all names");
         assert!(own(3).is_ok());
         assert!(own(4).is_err());
+    }
+
+    #[test]
+    fn names_of_metadata_operations_are_counted_over_the_directories_that_hold_them() {
+        let refused = |settings: &[(&str, &str)]| {
+            let mut whole = Workload {
+                targets: vec!["/d".into()],
+                ..Workload::default()
+            };
+            for (key, value) in [&[("meta", "create,unlink")], settings].concat() {
+                crate::settings::apply(&mut whole, key, value).unwrap();
+            }
+            let refused = share(&whole, Rank::new(1, 4).unwrap()).err();
+            refused.map(|why| why.to_string())
+        };
+        let why = refused(&[("num-files", "3")]).unwrap();
+        assert_eq!(
+            why,
+            "4 ranks share 3 files of --num-files, and each needs one; give more files, or start fewer ranks"
+        );
+        assert!(refused(&[("num-files", "1"), ("num-dirs", "3")]).is_some());
+        let tree = [("num-files", "1"), ("dir-depth", "2"), ("dir-width", "2")];
+        for enough in [
+            &[("num-files", "4")][..],
+            &[("num-files", "2"), ("num-dirs", "2")],
+            &tree,
+            &[("num-files", "1"), ("dirs", "own")],
+            &[("num-files", "1"), ("layout-manifest", "m")],
+        ] {
+            assert_eq!(refused(enough), None, "{enough:?}");
+        }
+        assert!(refused(&tree[..2]).is_some(), "one directory below another");
     }
 
     proptest! {

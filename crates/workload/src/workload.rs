@@ -227,6 +227,16 @@ impl Files {
     pub fn are_owned(&self) -> bool {
         self.sharing == FileSharing::PerWorker || self.dirs == Some(Directories::Own)
     }
+
+    /// How many directories of a tree hold files: the deepest ones.
+    #[must_use]
+    pub(crate) fn directories(&self) -> u64 {
+        let (depth, width) = match self.num_dirs {
+            Some(side_by_side) => (1, side_by_side),
+            None => (self.dir_depth.unwrap_or(1), self.dir_width.unwrap_or(1)),
+        };
+        u64::from(width).saturating_pow(depth)
+    }
 }
 
 /// Where each worker works in a file: regions of one length that begin at even distances, and may
