@@ -19,6 +19,15 @@ pub enum MpiError {
         /// What it calls itself.
         version: String,
     },
+    #[error("{} ({version}) is not of the launcher's Open MPI {launcher}, which has named its own directory for the parts of the library (OPAL_PREFIX={}): there are none of this version, and without them it ends the process", library.display(), prefix.display())]
+    OtherVersion {
+        library: PathBuf,
+        /// What it calls itself.
+        version: String,
+        /// The version that the launcher says of itself.
+        launcher: String,
+        prefix: PathBuf,
+    },
     #[error("{call} failed with {code}: {says}")]
     Call {
         call: &'static str,

@@ -5,6 +5,8 @@
     reason = "a library that is opened when the program runs has no types"
 )]
 
+mod fit;
+
 use crate::choice::MpiChoice;
 use crate::elf;
 use crate::error::{MpiError, text_of};
@@ -132,25 +134,19 @@ impl Library {
         })
     }
 
-    /// Refuses a library that finds nobody under Open MPI's launcher: MPICH's is alone there, or ends the
-    /// process in words of its own.
-    fn check_pmix(&self) -> Result<(), MpiError> {
-        let knows = [c"ompi_mpi_comm_world", c"PMIx_Init"];
-        if knows.into_iter().any(|symbol| self.find(symbol).is_some()) {
-            return Ok(());
-        }
-        let version = version_of(function!(self, c"MPI_Get_library_version", AskVersion));
-        if version.starts_with("Open MPI") {
-            return Ok(());
-        }
-        let library = self.path.clone();
-        Err(MpiError::Foreign { library, version })
+    /// What it calls itself.
+    fn version(&self) -> Result<String, MpiError> {
+        Ok(version_of(function!(
+            self,
+            c"MPI_Get_library_version",
+            AskVersion
+        )))
     }
 
     /// Begins by the constants of its family.
     fn begin(&self, choice: &MpiChoice) -> Result<Box<dyn Calls>, MpiError> {
         if choice.is_by_open_mpi() {
-            self.check_pmix()?;
+            self.check_fits_open_mpi()?;
         }
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let pointer = |number: usize| number as *mut c_void;
@@ -240,7 +236,7 @@ impl<H: Copy> Begun<H> {
         let comm_rank = function!(library, c"MPI_Comm_rank", AskNumber<H>);
         let comm_size = function!(library, c"MPI_Comm_size", AskNumber<H>);
         let set_handler = function!(library, c"MPI_Comm_set_errhandler", SetHandler<H>);
-        let version = function!(library, c"MPI_Get_library_version", AskVersion);
+        let version = library.version()?;
         let functions = Functions {
             isend: function!(library, c"MPI_Isend", Transfer<H>),
             irecv: function!(library, c"MPI_Irecv", Transfer<H>),
@@ -276,7 +272,7 @@ impl<H: Copy> Begun<H> {
             functions,
             rank: u32::try_from(rank).unwrap_or(0),
             size: u32::try_from(size).unwrap_or(0),
-            version: version_of(version),
+            version,
             open: Vec::new(),
         })
     }
