@@ -24,6 +24,7 @@ mod naming;
 mod options;
 mod own_targets;
 mod place;
+mod printed;
 mod reach;
 mod rows;
 mod search;

@@ -6,7 +6,7 @@
 
 use crate::{ProcessEnd, checked, monotonic_ns};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
@@ -21,18 +21,19 @@ pub struct Deputy {
 
 impl Deputy {
     /// Has the child be sent `signal`, once, when this process ends without a word, and takes from then on
-    /// what the child says to it through `said`. After 20 s the child is killed.
+    /// what the child says to it through both of `said`. After 20 s the child is killed.
     ///
     /// # Errors
     /// No process or descriptor is left.
-    pub fn begin(child: &ProcessEnd, signal: i32, said: impl AsFd) -> io::Result<Self> {
+    pub fn begin(child: &ProcessEnd, signal: i32, said: [BorrowedFd<'_>; 2]) -> io::Result<Self> {
         let mut ends = [0; 2];
         // SAFETY: the kernel writes two descriptors there.
         let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
         checked(libc::c_long::from(made))?;
         // SAFETY: the kernel has just given these to nobody else.
         let [read, line] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
-        let (child, said) = (child.as_fd().as_raw_fd(), said.as_fd().as_raw_fd());
+        let child = child.as_fd().as_raw_fd();
+        let said = said.map(|said| said.as_raw_fd());
         // SAFETY: what the new process does makes system calls alone and allocates nothing.
         let process = unsafe { libc::fork() };
         if process == 0 {
@@ -66,7 +67,7 @@ impl Drop for Deputy {
 ///
 /// # Safety
 /// After a fork, with descriptors that are open.
-unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: RawFd) -> ! {
+unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [RawFd; 2]) -> ! {
     let mut bytes = [0_u8; 4096];
     let room = bytes.len();
     let place = bytes.as_mut_ptr().cast();
@@ -76,7 +77,7 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: Ra
         libc::setsid();
         libc::chdir(c"/".as_ptr());
         for descriptor in [line, 0, 1, 2] {
-            if ![read, child, said].contains(&descriptor) {
+            if ![read, child, said[0], said[1]].contains(&descriptor) {
                 libc::close(descriptor);
             }
         }
@@ -91,7 +92,7 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: Ra
         }
         send(child, signal);
         let begin = monotonic_ns();
-        let mut entries = [said, child].map(|fd| libc::pollfd {
+        let mut entries = [said[0], said[1], child].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
@@ -103,14 +104,17 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: Ra
                 break;
             }
             let millis = libc::c_int::try_from(rest / 1_000_000).unwrap_or(0) + 1;
-            if libc::poll(entries.as_mut_ptr(), 2, millis) <= 0 {
+            if libc::poll(entries.as_mut_ptr(), 3, millis) <= 0 {
                 continue;
             }
-            if entries[0].revents != 0 && libc::read(said, place, room) == 0 {
-                entries[0].fd = -1;
+            for entry in &mut entries[..2] {
+                let has_some = entry.fd >= 0 && entry.revents != 0;
+                if has_some && libc::read(entry.fd, place, room) == 0 {
+                    entry.fd = -1;
+                }
             }
-            if entries[1].revents != 0 {
-                entries[1].fd = -1;
+            if entries[2].revents != 0 {
+                entries[2].fd = -1;
             }
         }
         libc::_exit(0)
@@ -140,7 +144,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let told = dir.path().join("told");
         // More than a pipe holds.
-        let script = r#"trap 'echo asked >>"$0"; head -c 300000 /dev/zero >&2 && echo said >>"$0"; done=1' TERM
+        let script = r#"trap 'echo asked >>"$0"; head -c 300000 /dev/zero >&2 && head -c 300000 /dev/zero && echo said >>"$0"; done=1' TERM
             echo; while [ -z "$done" ]; do sleep 0.01; done; sleep 0.1"#;
         let begin = || {
             let mut command = Command::new("sh");
@@ -154,9 +158,11 @@ mod tests {
         };
         let mut child = begin();
         let said = child.stderr.take().unwrap();
+        let printed = child.stdout.take().unwrap();
         let end = ProcessEnd::of(child.id()).unwrap();
-        let mut deputy = Deputy::begin(&end, libc::SIGTERM, &said).unwrap();
-        drop(said);
+        let mut deputy =
+            Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap();
+        drop((said, printed));
         // As the kernel closes it for a killed process.
         drop(deputy.line.take());
         assert_eq!(wait_child(child.id()).unwrap().status.code(), Some(0));
@@ -167,8 +173,9 @@ mod tests {
 
         let mut child = begin();
         let said = child.stderr.take().unwrap();
+        let printed = child.stdout.take().unwrap();
         let end = ProcessEnd::of(child.id()).unwrap();
-        drop(Deputy::begin(&end, libc::SIGTERM, &said).unwrap());
+        drop(Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap());
         assert!(child.try_wait().unwrap().is_none(), "nobody asked it");
         child.kill().unwrap();
         wait_child(child.id()).unwrap();

@@ -4,11 +4,14 @@
 use super::launcher::Dialect;
 use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
+use super::printed::Printed;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -42,6 +45,8 @@ pub(super) struct LauncherEnd {
     pub(super) was_killed: bool,
     /// Not all ranks had begun when nobody waited for them any more.
     pub(super) is_given_up: bool,
+    /// Why not all that it printed could be written.
+    pub(super) unwritten: Option<std::io::Error>,
 }
 
 /// Starts the launcher and waits for its end; its ranks know the word.
@@ -64,6 +69,7 @@ pub(super) fn attend(
     command
         .args(words)
         .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     let mut child = command
@@ -74,8 +80,10 @@ pub(super) fn attend(
     let pid = child.id();
     let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
     let from = child.stderr.take().expect("it was asked for");
+    let prints = child.stdout.take().expect("it was asked for");
     // Whoever kills this process would leave nobody who looks after the ranks.
-    let deputy = Deputy::begin(&end, dialect.asking(TERM), &from)
+    let holds = [from.as_fd(), prints.as_fd()];
+    let deputy = Deputy::begin(&end, dialect.asking(TERM), holds)
         .context("nobody can look after the launcher")?;
     let naming = SignalNaming::new(child.stdin.take(), word, &has_heard);
     let of_ranks = RankWords {
@@ -83,6 +91,7 @@ pub(super) fn attend(
         has_heard,
         muster: Arc::clone(muster),
     };
+    let printed = Printed::begin(prints, std::io::stdout());
     let is_quiet = passed_on(from, word, of_ranks);
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
@@ -99,12 +108,14 @@ pub(super) fn attend(
     drop(deputy);
     end_what_is_left();
     let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
+    let unwritten = printed.end(LAST_WORDS);
     let said = Some(said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
         status,
         said,
         was_killed,
         is_given_up: overdue == Some(Overdue::GivenUp),
+        unwritten,
     })
 }
 
@@ -130,9 +141,13 @@ fn passed_on(
         let _ends_with_this_thread = quiet;
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
+        let mut errors = BTreeSet::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let news = word.hear(&String::from_utf8_lossy(&line));
-            if let Some(text) = news.for_people() {
+            // What several ranks say in the same words people need once.
+            let is_new =
+                |text: &&str| !text.starts_with("error: ") || errors.insert(text.trim().to_owned());
+            if let Some(text) = news.for_people().filter(is_new) {
                 let text = if news.is_none() {
                     &line
                 } else {

@@ -152,6 +152,9 @@ impl LaunchFront {
             ));
             return Ok(PeerFault::LOST);
         }
+        if let Some(why) = &end.unwritten {
+            say(&format!("error: cannot write to standard output: {why}"));
+        }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
         // A launcher that is content says nothing of ranks of which none has said how it ended.
         let of_launcher = of_launcher.filter(|code| *code > 0 || end.said.is_some());
@@ -160,7 +163,9 @@ impl LaunchFront {
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         let stopped = stopped.filter(|_| code.is_some_and(|code| code > 128));
         if let Some(code) = stopped.or(code) {
-            return Ok(code);
+            // Ranks that have failed say so by their own code.
+            let is_unwritten = code == 0 && end.unwritten.is_some();
+            return Ok(if is_unwritten { UNWRITTEN } else { code });
         }
         if let Some(caught) = sys::caught_signal() {
             return Ok(caught.exit_code());
@@ -185,6 +190,9 @@ fn check_mode(matches: &ArgMatches) -> Result<(), String> {
         "{asked}: no host needs a service that waits for work; `fathom run … --hosts a,b` starts what is needed by MPI's launcher"
     ))
 }
+
+/// The exit code where all ranks have ended well, and what they print could not be written.
+const UNWRITTEN: i32 = 1;
 
 /// Only this process is dry: the line that it shows is one that measures.
 const DRY_RUN: &str = "--dry-run";

@@ -72,3 +72,29 @@ fn what_the_launcher_s_own_words_say_is_not_said_to_it_twice() {
         nobody_is_left(dir.path(), name);
     }
 }
+
+#[test]
+fn ranks_end_well_where_nobody_reads_what_their_launcher_prints_or_a_disk_is_full() {
+    for launcher in launchers() {
+        let name = launcher.name;
+        let gone = || {
+            let (from, to) = std::io::pipe().unwrap();
+            drop(from);
+            Stdio::from(to)
+        };
+        let full = || Stdio::from(fs::File::create("/dev/full").unwrap());
+        let ways: [(&dyn Fn() -> Stdio, i32); 2] = [(&gone, 0), (&full, 1)];
+        for (to, code) in ways {
+            let dir = place();
+            let mut line = launcher.by_front(dir.path(), SHORT);
+            let output = line.stdout(to()).output().unwrap();
+            let told = said(&output);
+            assert_eq!(output.status.code(), Some(code), "{name}: {told}");
+            let cause = "error: cannot write to standard output: ";
+            assert_eq!(told.contains(cause), code == 1, "{name}: {told}");
+            let record = kept(dir.path()).unwrap();
+            assert_eq!(record.outcome.status, Status::Ok, "{name}: {told}");
+            nobody_is_left(dir.path(), name);
+        }
+    }
+}
