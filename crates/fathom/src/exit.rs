@@ -301,7 +301,7 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// A mistake that every rank makes with the same command line, whatever is on its host.
+/// A mistake that every rank of one machine makes with the same command line.
 #[derive(Debug)]
 pub(crate) struct OptionsRefused(String);
 

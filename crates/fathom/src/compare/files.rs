@@ -1,6 +1,7 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
 use crate::card::{self, CardFiles};
+use crate::exit::OptionsRefused;
 use crate::gate::{Form, form, output_argument};
 use crate::tell::{annotate, annotate_argument, findings_argument, layout, tell};
 use crate::written::{self, VERDICTS};
@@ -58,7 +59,7 @@ impl VerdictFiles {
     pub(crate) fn new(matches: &ArgMatches, inputs: &[&str]) -> Result<Self> {
         let mut checked = Vec::new();
         for file in matches.get_many::<PathBuf>("output").into_iter().flatten() {
-            let form = form(file)?;
+            let form = form(file).map_err(|why| OptionsRefused::of(why.into()))?;
             written::check_is_no_input(file, inputs.iter().map(Path::new), "one of the sides")?;
             let output = OutputFile::new(file, VERDICTS).forced(matches.get_flag("force"));
             output.check()?;

@@ -37,14 +37,19 @@ pub(crate) fn is_said_by_another() -> bool {
     }
 }
 
-/// How a process was called, and by whom.
+/// How a process was called, and by whom, and what decides which files it finds by the same words.
 #[derive(PartialEq, Eq)]
 struct Call {
     parent: String,
     program: PathBuf,
     words: Vec<u8>,
     directory: PathBuf,
+    mounts: PathBuf,
+    /// Variables that say where the loader finds libraries, and Open MPI's its parts.
+    loading: Vec<Vec<u8>>,
 }
+
+const LOADING: [&[u8]; 4] = [b"LD_", b"OPAL_PREFIX=", b"OMPI_VERSION=", b"PMIX_PREFIX="];
 
 impl Call {
     /// `None` where it has ended, or is somebody else's.
@@ -52,7 +57,15 @@ impl Call {
         let stat = fs::read_to_string(place.join("stat")).ok()?;
         // The name of a process may hold anything, and stands in brackets.
         let (_, after) = stat.rsplit_once(") ")?;
+        let environment = fs::read(place.join("environ")).ok()?;
+        let variables = environment.split(|byte| *byte == 0);
+        let is_of_loading = |pair: &&[u8]| LOADING.iter().any(|name| pair.starts_with(name));
         Some(Self {
+            mounts: fs::read_link(place.join("ns/mnt")).ok()?,
+            loading: variables
+                .filter(is_of_loading)
+                .map(<[u8]>::to_vec)
+                .collect(),
             parent: after.split(' ').nth(1)?.to_owned(),
             program: fs::read_link(place.join("exe")).ok()?,
             words: fs::read(place.join("cmdline")).ok()?,
@@ -90,7 +103,10 @@ mod tests {
 
     /// A process with the variables of a rank.
     fn rank(number: &str, words: &[&str], directory: &Path) -> Child {
-        let mut command = Command::new("sleep");
+        begun(&mut Command::new("sleep"), number, words, directory)
+    }
+
+    fn begun(command: &mut Command, number: &str, words: &[&str], directory: &Path) -> Child {
         let command = command.args(words).current_dir(directory);
         let command = command.env("PMI_SIZE", "3").env("PMI_RANK", number);
         command.stdin(Stdio::null()).spawn().expect("sleep starts")
@@ -105,6 +121,12 @@ mod tests {
             rank("1", words, dir.path()),
             rank("1", &["601"], dir.path()),
             rank("1", words, elsewhere.path()),
+            begun(
+                Command::new("sleep").env("LD_LIBRARY_PATH", "/other"),
+                "1",
+                words,
+                dir.path(),
+            ),
         ];
         let place = |child: &Child| PathBuf::from(format!("/proc/{}", child.id()));
         let launched = |rank| Launched {
@@ -124,7 +146,7 @@ mod tests {
         assert!(!is_rank_before(Path::new("/proc/self"), &launched(1)));
         let is_alike = |other: &Child| Call::of(&first) == Call::of(&place(other));
         let alike: Vec<bool> = all.iter().map(is_alike).collect();
-        assert_eq!(alike, [true, true, false, false]);
+        assert_eq!(alike, [true, true, false, false, false]);
         assert!(Call::of(&first).is_some() && Call::of(dir.path()).is_none());
         for child in &mut all {
             child.kill().expect("it runs");

