@@ -171,14 +171,23 @@ impl Bulk {
         })
     }
 
-    /// Removes the bucket where this load made it; whether it is gone there.
-    pub(crate) fn remove_bucket(&self) -> bool {
+    /// Removes the bucket where this load made it; whether it is gone there. One that is not empty
+    /// is asked for again, for so long, because others may be about to empty it.
+    pub(crate) fn remove_bucket(&self, patience: Duration) -> bool {
         self.made_buckets.iter().all(|made| {
             let thread = self.thread_to(Call::Delete, Arc::new(vec![self.peers[*made].clone()]));
             LocalSet::new().block_on(&self.runtime, async {
                 let mut client = Client::new(&thread, 0);
-                let answer = patiently(client.bucket("DELETE")).await;
-                matches!(answer, Some(Ok((200..=299 | 404, _))))
+                let mut tries = patience.as_millis() / BUCKET_PAUSE.as_millis();
+                loop {
+                    let answer = patiently(client.bucket("DELETE")).await;
+                    if tries == 0 || !matches!(answer, Some(Ok((409, _)))) {
+                        return matches!(answer, Some(Ok((200..=299 | 404, _))));
+                    }
+                    tries -= 1;
+                    let _a_second_signal_ends_it =
+                        patiently(tokio::time::sleep(BUCKET_PAUSE)).await;
+                }
             })
         })
     }
@@ -277,6 +286,9 @@ impl Bulk {
         }
     }
 }
+
+/// Between two questions for a bucket that others empty.
+const BUCKET_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whether somebody has asked twice for the end: what is in flight is given up.
 pub(crate) fn is_impatient() -> bool {

@@ -22,7 +22,7 @@ use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, is_ended_by_others, meet, why_others_ended};
 use record::{LiveCounters, Measurements, Record};
-use removal::LeftBucket;
+use removal::Patience;
 use snapshots::{LoadSnapshots, SetupSnapshots};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -51,11 +51,11 @@ pub fn execute(
             Ok(record)
         }
         Err(error) => {
-            let mut nowhere = Record::default();
-            match error.comes_after_the_start() {
-                true => setup.remove_with_others(context, &mut nowhere),
-                false => setup.remove(&mut nowhere),
+            if !error.comes_after_the_start() {
+                return Err(setup.given_up(context, error));
             }
+            let mut nowhere = Record::default();
+            setup.remove_with_others(context, &mut nowhere);
             Err(error.with_left(&nowhere.notices))
         }
     }
@@ -72,6 +72,8 @@ pub struct Setup {
     /// What was not as it should be and does not keep the load from running.
     pub(crate) notices: Vec<String>,
     keep: bool,
+    /// Whether other ranks use the same bucket.
+    has_others: bool,
     runs: u64,
 }
 
@@ -79,7 +81,8 @@ pub struct Setup {
 const NUMBERS_OF_A_RUN: u64 = 1_000_000_000;
 
 impl Setup {
-    fn made(plan: &LoadPlan, context: &Context, watch: &mut dyn Watch) -> Result<Self, LoadError> {
+    /// As far as the first meeting: there is a bucket then for all ranks.
+    fn found(plan: &LoadPlan, context: &Context) -> Result<Self, LoadError> {
         plan.check()?;
         let most = u64::from(plan.scenario.most_users());
         if sys::raise_file_limit() < most + 64 {
@@ -97,51 +100,71 @@ impl Setup {
         );
         let settings = Arc::new(LoadSettings::of(plan, context.clock));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
-        let mut bulk = Bulk::new(&settings, &peers)
+        let bulk = Bulk::new(&settings, &peers)
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
-        let bucket = match &plan.target.service {
-            Service::S3 { bucket } => Some(bucket),
-            Service::Http { .. } | Service::Share => None,
-        };
-        // The first rank makes what all need; the others find it made.
-        let is_first = plan.share.rank == 0;
-        if !is_first {
-            meet(context)?;
-        }
-        let notices = bulk.find_servers(bucket)?;
-        let (measured, keep) = (Measurements::default(), plan.keep);
-        let secret = plan.secret.as_ref().filter(|_| plan.target.is_share());
-        let enter = || {
-            if is_first {
-                meet(context)?;
-            }
-            secret.map_or(Ok(()), |secret| bulk.log_in(secret.text()))
-        };
-        if let Err(error) = enter() {
-            LeftBucket(Some(bulk).filter(|_| !keep)).remove(&mut Record::default());
-            return Err(error);
-        }
         let mut setup = Self {
             settings,
             peers,
             seeds,
             bulk,
-            measured,
-            notices,
-            keep,
+            measured: Measurements::default(),
+            notices: Vec::new(),
+            keep: plan.keep,
+            has_others: plan.share.size > 1,
             runs: 0,
         };
-        let all = setup.seeds.objects.clone();
-        let mut snapshots = SetupSnapshots::of(context, plan, &setup.settings);
-        let mut look = |done| snapshots.iter_mut().for_each(|of| of.look(done));
-        // Whoever is killed while it makes them leaves word that it began.
-        (!all.is_empty()).then(|| look(0));
-        if let Err(error) = setup.put(&all, context, watch, &mut look) {
+        // The first rank makes what all need; the others find it made.
+        if plan.share.rank == 0 {
+            setup.find_servers(plan)?;
+        }
+        if let Err(error) = meet(context) {
+            // Nobody has put anything into the bucket.
             let mut left = Record::default();
-            setup.remove(&mut left);
+            setup.bucket().remove(&mut left, Patience::None);
             return Err(error.with_left(&left.notices));
         }
         Ok(setup)
+    }
+
+    fn find_servers(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+        let bucket = match &plan.target.service {
+            Service::S3 { bucket } => Some(bucket),
+            Service::Http { .. } | Service::Share => None,
+        };
+        self.notices = self.bulk.find_servers(bucket)?;
+        Ok(())
+    }
+
+    /// Makes what a rank needs for itself, as far as the second meeting, to which all come.
+    fn fill(
+        &mut self,
+        plan: &LoadPlan,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<(), LoadError> {
+        if let Err(error) = self.enter(plan) {
+            // What was not begun is not there to be removed.
+            self.seeds_mut().objects.clear();
+            return Err(error);
+        }
+        let all = self.seeds.objects.clone();
+        let mut snapshots = SetupSnapshots::of(context, plan, &self.settings);
+        let mut look = |done| snapshots.iter_mut().for_each(|of| of.look(done));
+        // Whoever is killed while it makes them leaves word that it began.
+        (!all.is_empty()).then(|| look(0));
+        self.put(&all, context, watch, &mut look)
+    }
+
+    fn enter(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+        if plan.share.rank > 0 {
+            self.find_servers(plan)?;
+        }
+        let secret = plan.secret.as_ref().filter(|_| plan.target.is_share());
+        secret.map_or(Ok(()), |secret| self.bulk.log_in(secret.text()))
+    }
+
+    fn seeds_mut(&mut self) -> &mut SeedSet {
+        Arc::get_mut(&mut self.seeds).expect("no load is under way")
     }
 
     /// Makes objects, and has somebody `look` meanwhile at how many there are.
@@ -168,8 +191,7 @@ impl Setup {
             });
         });
         self.measured.merge(&done.measured);
-        let seeds = Arc::get_mut(&mut self.seeds);
-        let seeds = seeds.expect("no load is under way");
+        let seeds = self.seeds_mut();
         seeds.rename(&done.named);
         if stopped() {
             // What was not begun is not there to be removed.

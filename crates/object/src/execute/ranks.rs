@@ -1,6 +1,7 @@
 //! What the ranks of a load tell each other.
 
 use super::Setup;
+use super::removal::Patience;
 use crate::LoadError;
 use crate::plan::LoadPlan;
 use host::{Context, PeerFault, Peers, Watch};
@@ -45,6 +46,26 @@ pub(super) fn common_start(context: &Context) -> Result<Option<u64>, LoadError> 
     Ok(Some(peers.start()?))
 }
 
+/// What ranks could not remove, each under its number; of those that do not come any more nothing
+/// is known.
+fn left_by_all(peers: &dyn Peers, own: &[String]) -> Vec<String> {
+    let told = peers.confer(own.join("; "), &mut |all| {
+        let ranks = all.iter().enumerate();
+        let left = ranks.filter(|(_, left)| !left.is_empty());
+        let left: Vec<String> = left
+            .map(|(rank, left)| format!("rank {rank}: {left}"))
+            .collect();
+        left.join("; ")
+    });
+    match told {
+        Ok(told) => Some(told)
+            .into_iter()
+            .filter(|told| !told.is_empty())
+            .collect(),
+        Err(_) => own.to_vec(),
+    }
+}
+
 /// Whatever one rank cannot do the others hear of at their next meeting, which all have as often.
 impl Setup {
     /// Looks the servers up, and makes what the plan needs on them.
@@ -56,7 +77,12 @@ impl Setup {
         context: &Context,
         watch: &mut dyn Watch,
     ) -> Result<Self, LoadError> {
-        Self::made(plan, context, watch).inspect_err(|error| others_know(context, error))
+        let found = Self::found(plan, context);
+        let mut setup = found.inspect_err(|error| others_know(context, error))?;
+        match setup.fill(plan, context, watch) {
+            Ok(()) => Ok(setup),
+            Err(error) => Err(setup.given_up_with(context, error, others_know)),
+        }
     }
 
     /// One load, and the removal of what its users made. What an earlier one has deleted of the
@@ -85,12 +111,38 @@ impl Setup {
         record
     }
 
+    /// Removes what the setup made where no rank begins, which all of them know or hear from
+    /// `first`, and puts into the error what any of them could not remove: of the errors of
+    /// several ranks people read one.
+    pub(super) fn given_up_with(
+        self,
+        context: &Context,
+        error: LoadError,
+        first: impl FnOnce(&Context, &LoadError),
+    ) -> LoadError {
+        let mut own = Record::default();
+        let bucket = self.remove_objects(&mut own);
+        first(context, &error);
+        let met = meet(context);
+        bucket.remove(&mut own, Patience::None);
+        let left = match (met, context.peers()) {
+            (Ok(()), Some(peers)) => left_by_all(peers, &own.notices),
+            (Ok(()), None) | (Err(_), _) => own.notices,
+        };
+        error.with_left(&left)
+    }
+
+    /// The same where all know it.
+    pub(super) fn given_up(self, context: &Context, error: LoadError) -> LoadError {
+        self.given_up_with(context, error, |_, _| ())
+    }
+
     /// Removes what the setup made, unless it shall stay, at the same time as all other ranks, and
     /// tells the record.
     pub fn remove_with_others(self, context: &Context, record: &mut Record) {
         let bucket = self.remove_objects(record);
         // What others have put into the bucket goes first.
         let _who_is_lost_is_not_waited_for = meet(context);
-        bucket.remove(record);
+        bucket.remove(record, Patience::None);
     }
 }

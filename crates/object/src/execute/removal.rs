@@ -6,6 +6,7 @@ use crate::bulk::{Bulk, is_impatient};
 use crate::payload::Object;
 use crate::verbs::Call;
 use record::{Measurements, Outcome, Record, Status};
+use std::time::Duration;
 use units::lossless::to_u64;
 
 impl Setup {
@@ -28,12 +29,20 @@ impl Setup {
 
     /// Removes what the setup made, unless it shall stay, and tells the record.
     pub fn remove(self, record: &mut Record) {
-        self.remove_objects(record).remove(record);
+        let patience = match self.has_others {
+            true => Patience::WithOthers,
+            false => Patience::None,
+        };
+        self.remove_objects(record).remove(record, patience);
     }
 
     /// Removes the objects of the setup; the bucket is left.
     pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
         self.delete(self.seeds.left(), record);
+        self.bucket()
+    }
+
+    pub(super) fn bucket(self) -> LeftBucket {
         LeftBucket(Some(self.bulk).filter(|_| !self.keep))
     }
 
@@ -57,12 +66,31 @@ impl Setup {
     }
 }
 
+/// How long a bucket is asked for that is not empty.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// All that may be in it is removed, as far as it can be.
+    None,
+    /// Other ranks may still remove what they made, and nobody has met them since.
+    WithOthers,
+}
+
+impl Patience {
+    fn time(self) -> Duration {
+        match self {
+            Self::None => Duration::ZERO,
+            Self::WithOthers => Duration::from_secs(10),
+        }
+    }
+}
+
 /// The bucket that a load made, unless it shall stay.
-pub(super) struct LeftBucket(pub(super) Option<Bulk>);
+pub(super) struct LeftBucket(Option<Bulk>);
 
 impl LeftBucket {
-    pub(super) fn remove(self, record: &mut Record) {
-        if self.0.is_none_or(|bulk| bulk.remove_bucket()) {
+    pub(super) fn remove(self, record: &mut Record, patience: Patience) {
+        let time = patience.time();
+        if self.0.is_none_or(|bulk| bulk.remove_bucket(time)) {
             return;
         }
         let why = match is_impatient() {

@@ -1,33 +1,46 @@
-//! Two ranks of one load, as threads, of which one misses the start.
+//! Two ranks of one load, as threads, of which one misses the start or does not come to it.
 
-use super::server::{Act, Server};
+use super::server::{Act, Asked, Server};
 use super::{MS, context, plan, preset};
 use host::{CommonStart, Context, NoWatch, PeerFault, Peers, StartBy};
-use object::{LoadError, LoadShare, execute};
-use record::{GroupAccount, Status};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use object::{LoadError, LoadPlan, LoadShare, Setup, execute};
+use record::{GroupAccount, Record, Status};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sys::{Clock as _, MachineClock};
 
-type Word = Result<(), PeerFault>;
+type Word = Result<String, PeerFault>;
 
 /// One of two, that tells the other what it says.
 #[derive(Debug)]
 struct OfTwo {
+    rank: u32,
     to: Mutex<Sender<Word>>,
     from: Mutex<Receiver<Word>>,
     is_halted: Arc<AtomicBool>,
     is_late: bool,
 }
 
-impl Peers for OfTwo {
-    fn meet(&self, own: Word) -> Word {
+impl OfTwo {
+    /// What both say, in the order of their numbers.
+    fn said(&self, own: Word) -> Result<Vec<String>, PeerFault> {
         let _the_other_has_ended = self.to.lock().unwrap().send(own.clone());
         let from = self.from.lock().unwrap();
         let other = from.recv_timeout(Duration::from_secs(20));
-        own.and(other.expect("the other comes to as many meetings"))
+        let other = other.expect("the other comes to as many meetings");
+        let both = [own?, other?];
+        Ok(match self.rank {
+            0 => both.into(),
+            _ => both.into_iter().rev().collect(),
+        })
+    }
+}
+
+impl Peers for OfTwo {
+    fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
+        self.said(own.map(|()| String::new())).map(drop)
     }
 
     fn confer(
@@ -35,7 +48,7 @@ impl Peers for OfTwo {
         own: String,
         decide: &mut dyn FnMut(&[String]) -> String,
     ) -> Result<String, PeerFault> {
-        Ok(decide(&[own]))
+        self.said(Ok(own)).map(|both| decide(&both))
     }
 
     fn start(&self) -> Result<u64, PeerFault> {
@@ -68,27 +81,7 @@ fn a_rank_that_misses_the_start_ends_the_other_and_meets_it_as_often_as_that_doe
     for late in 0..2 {
         let server = Server::start(|_| Act::Answer);
         let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
-        let is_halted = Arc::new(AtomicBool::new(false));
-        let [(to_first, first), (to_second, second)] = [channel(), channel()];
-        let ranks = [(to_second, first), (to_first, second)];
-        let ended = std::thread::scope(|scope| {
-            let ranks = ranks.into_iter().zip(0..).map(|((to, from), rank)| {
-                let peers = OfTwo {
-                    to: Mutex::new(to),
-                    from: Mutex::new(from),
-                    is_halted: Arc::clone(&is_halted),
-                    is_late: rank == late,
-                };
-                let part = whole.shared(LoadShare { rank, size: 2 }).unwrap();
-                scope.spawn(move || execute(&part, &of_two(rank, peers), &mut NoWatch))
-            });
-            let ranks: Vec<_> = ranks.collect();
-            ranks
-                .into_iter()
-                .map(|rank| rank.join().unwrap())
-                .collect::<Vec<_>>()
-        });
-        let [first, second] = ended.try_into().unwrap();
+        let [first, second] = both(&whole, Some(late));
         let (missed, other) = if late == 0 {
             (first, second)
         } else {
@@ -105,6 +98,117 @@ fn a_rank_that_misses_the_start_ends_the_other_and_meets_it_as_often_as_that_doe
             other.errors
         );
         assert_eq!(server.objects(), 0, "{late}: nothing is left");
+    }
+}
+
+/// What comes of a load of two ranks, whose keys end with their numbers.
+fn both(whole: &LoadPlan, late: Option<u32>) -> [Result<Record, LoadError>; 2] {
+    let is_halted = Arc::new(AtomicBool::new(false));
+    let [(to_first, first), (to_second, second)] = [channel(), channel()];
+    let ranks = [(to_second, first), (to_first, second)];
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let ranks = ranks.into_iter().zip(0..).map(|((to, from), rank)| {
+            let peers = OfTwo {
+                rank,
+                to: Mutex::new(to),
+                from: Mutex::new(from),
+                is_halted: Arc::clone(&is_halted),
+                is_late: late == Some(rank),
+            };
+            let mut part = whole.shared(LoadShare { rank, size: 2 }).unwrap();
+            if let Some(credentials) = &mut part.credentials {
+                credentials.access_key = key_of(rank);
+            }
+            scope.spawn(move || execute(&part, &of_two(rank, peers), &mut NoWatch))
+        });
+        let ranks: Vec<_> = ranks.collect();
+        let ended = ranks.into_iter().map(|rank| rank.join().unwrap());
+        ended.collect()
+    });
+    ended.try_into().unwrap()
+}
+
+fn key_of(rank: u32) -> String {
+    format!("AKIAOFRANK{rank}")
+}
+
+fn is_bucket(asked: &Asked) -> bool {
+    asked.path.matches('/').count() == 1
+}
+
+/// Whether one of the two puts an object.
+fn puts(asked: &Asked, rank: u32) -> bool {
+    asked.method == "PUT" && !is_bucket(asked) && asked.head.contains(&key_of(rank))
+}
+
+#[test]
+fn ranks_that_do_not_begin_have_removed_all_objects_before_the_first_removes_the_bucket() {
+    for failing in 0..2 {
+        let removed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&removed);
+        let server = Server::start(move |asked| {
+            if asked.method == "DELETE" {
+                seen.lock().unwrap().push(asked.path.clone());
+            }
+            match puts(asked, failing) {
+                true => Act::Status(403, "AccessDenied"),
+                false => Act::Answer,
+            }
+        });
+        let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+        for ended in both(&whole, None) {
+            let error = ended.unwrap_err().to_string();
+            assert!(error.contains("could not be made"), "{failing}: {error}");
+            assert!(!error.contains("removed"), "{failing}: {error}");
+        }
+        let removed = removed.lock().unwrap();
+        let buckets: Vec<usize> = (0..removed.len())
+            .filter(|at| removed[*at] == "/bucket")
+            .collect();
+        assert_eq!(buckets, [removed.len() - 1], "{failing}: {removed:?}");
+        assert!(buckets[0] >= 10, "{failing}: {removed:?}");
+        assert_eq!(server.objects(), 0, "{failing}");
+    }
+}
+
+#[test]
+fn each_of_ranks_that_do_not_begin_says_what_any_of_them_has_left() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_bucket(asked) => Act::Status(409, "BucketNotEmpty"),
+        "DELETE" if asked.head.contains(&key_of(1)) => Act::Status(403, "AccessDenied"),
+        _ if puts(asked, 0) => Act::Status(403, "AccessDenied"),
+        _ => Act::Answer,
+    });
+    let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+    for ended in both(&whole, None) {
+        let error = ended.unwrap_err().to_string();
+        for left in [
+            "; rank 0: the bucket that this load made could not be removed: it holds something else",
+            "; rank 1: 10 objects that this load made could not be removed: ",
+        ] {
+            assert_eq!(error.matches(left).count(), 1, "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_bucket_that_other_ranks_may_still_empty_is_asked_for_again() {
+    for (size, is_removed) in [(1, false), (2, true)] {
+        let refused = AtomicU32::new(0);
+        let server = Server::start(move |asked| {
+            let is_asked_for = asked.method == "DELETE" && is_bucket(asked);
+            match is_asked_for && refused.fetch_add(1, Relaxed) < 3 {
+                true => Act::Status(409, "BucketNotEmpty"),
+                false => Act::Answer,
+            }
+        });
+        let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+        let part = whole.shared(LoadShare { rank: 0, size }).unwrap();
+        let setup = Setup::make(&part, &context(), &mut NoWatch).unwrap();
+        let mut record = Record::default();
+        setup.remove(&mut record);
+        assert_eq!(record.notices.is_empty(), is_removed, "{size}: {record:?}");
+        assert_eq!(server.objects() == 0, is_removed, "{size}");
     }
 }
 
