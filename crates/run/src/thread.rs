@@ -17,6 +17,7 @@ use engine::{
 use record::{Histogram, Interval};
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use sys::Usage;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
 pub(crate) use wait::RunQueueWait;
@@ -207,15 +208,32 @@ impl WorkerTask {
             ..WorkerReport::default()
         };
         let mut plan = self.plan(start, content, locks, None);
+        let is_wanted = self.comes_near(start);
         // To ask for it takes longer than the start may be missed by.
-        self.clock.come_near(start);
         let waited = RunQueueWait::begin();
-        let arrive = || self.clock.arrive_at(start);
+        let arrive = || {
+            if is_wanted {
+                self.clock.arrive_at(start);
+            }
+        };
         let (engine, tally) = (&mut engine, &mut report.tally);
         let outcome = work(engine, &self.clock, &mut plan, tally, arrive);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         report.run_queue_wait = waited.and_then(RunQueueWait::end);
         self.finish(report, outcome, plan)
+    }
+
+    /// Sleeps to shortly before the start; whether nobody has told all to end meanwhile.
+    fn comes_near(&self, start: u64) -> bool {
+        const LOOK_NS: u64 = 20_000_000;
+        let is_wanted = || !self.shared.halt.load(Relaxed);
+        while is_wanted() && self.clock.now() + LOOK_NS < start {
+            self.clock.sleep_until(self.clock.now() + LOOK_NS);
+        }
+        if is_wanted() {
+            self.clock.come_near(start);
+        }
+        is_wanted()
     }
 
     fn simulate(
@@ -346,9 +364,7 @@ impl WorkerTask {
     ) -> Result<WorkerReport, RunError> {
         if let Err(error) = outcome {
             report.error = Some(error.to_string());
-            self.shared
-                .halt
-                .store(true, std::sync::atomic::Ordering::Relaxed);
+            self.shared.halt.store(true, Relaxed);
         }
         if let Some(locks) = plan.locks {
             report.lock_failures = locks.failed;
@@ -380,11 +396,20 @@ mod tests {
     use units::Bytes;
     use workload::Workload;
 
-    /// Runs a worker on a target that `meanwhile` does something to after it was approved and
-    /// prepared.
+    /// Runs a worker on a target that `change` does something to after it was approved and prepared.
     fn run_after(
         change: impl FnOnce(&Path),
         asked: &dyn Fn(&mut Workload),
+    ) -> Result<WorkerReport, RunError> {
+        with_task(change, asked, |task| {
+            task.run(|| Gate::Open(task.clock.now()))
+        })
+    }
+
+    fn with_task(
+        change: impl FnOnce(&Path),
+        asked: &dyn Fn(&mut Workload),
+        run: impl FnOnce(&WorkerTask) -> Result<WorkerReport, RunError>,
     ) -> Result<WorkerReport, RunError> {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("f");
@@ -406,7 +431,18 @@ mod tests {
             clock: MachineClock::monotonic(),
             interval_ns: 1_000_000_000,
         };
-        task.run(|| Gate::Open(task.clock.now()))
+        run(&task)
+    }
+
+    #[test]
+    fn who_is_told_to_end_does_not_wait_for_the_start() {
+        let in_a_year = |task: &WorkerTask| {
+            task.shared.halt.store(true, Relaxed);
+            let start = task.clock.now() + 31_536_000_000_000_000;
+            task.run(|| Gate::Open(start))
+        };
+        let report = with_task(|_| {}, &|_| {}, in_a_year).unwrap();
+        assert!(!report.tally.has_worked());
     }
 
     #[test]
