@@ -6,6 +6,7 @@ use super::{LONG, Running, begin_line, launchers, launchers_by_kind};
 use record::{Record, Status};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 /// Objects that take seconds to remove, made by four ranks for so long.
 fn begun(launcher: &super::Launcher, dir: &Path, duration: &str) -> (Server, Running) {
@@ -131,9 +132,10 @@ fn what_ranks_say_first_is_kept_at_once() {
 fn a_setup_that_ranks_give_up_tells_the_signal_and_takes_nobody_for_lost() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
+        // A rank that looks for the bucket late begins all the same.
         let server = Server::start(|asked| match asked.number {
-            0..300 => Act::Answer,
-            _ => Act::Late(400_000),
+            300.. if asked.method != "HEAD" => Act::Late(400_000),
+            _ => Act::Answer,
         });
         let target = server.s3("bench");
         let words = format!(
@@ -224,6 +226,50 @@ fn a_setup_of_ranks_ends_when_one_of_them_is_lost() {
         let lost = &record.group.as_ref().unwrap().lost;
         let ranks: Vec<u32> = lost.iter().map(|lost| lost.rank).collect();
         assert_eq!(ranks, [2], "{name}: {:?}", record.outcome);
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// Of what several ranks say of one signal people read the words of one.
+#[test]
+fn a_setup_of_ranks_that_is_stopped_removes_the_bucket_last_and_says_when_it_is_left() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        let removed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&removed);
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "PUT" => Act::Late(200),
+            "DELETE" => {
+                seen.lock().unwrap().push(asked.path.clone());
+                match asked.path.as_str() {
+                    "/bench" => Act::Status(409, "BucketNotEmpty"),
+                    _ => Act::Answer,
+                }
+            }
+            _ => Act::Answer,
+        });
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --seeds 100000 --no-live --lead 1s --max-skew 60s --lost-after 30s --save-every 200ms --records r.jsonl"
+        );
+        let line = launcher.line("4", dir.path(), &words);
+        let running = Running::begin(line, dir.path(), "word of four ranks", |records| {
+            records.last().is_some_and(|last| last.hosts.len() == 4)
+        });
+        // A launcher that is told itself may kill ranks before they have removed anything.
+        for rank in &running.ranks {
+            signal(*rank, "INT");
+        }
+        let (code, said) = running.ended();
+        assert_eq!(code, Some(130), "{name}: {said}");
+        let removed = removed.lock().unwrap();
+        let first = removed.iter().position(|path| path == "/bench");
+        assert_eq!(first, Some(removed.len() - 1), "{name}");
+        let message = record(dir.path(), name).outcome.message.unwrap();
+        let left = "during the setup; rank 0: the bucket that this load made could not be removed";
+        assert!(message.contains(left), "{name}: {message}");
+        let words: Vec<&str> = said.split_whitespace().collect();
+        assert!(words.join(" ").contains(left), "{name}: {said}");
         nobody_is_left(dir.path(), name);
     }
 }
