@@ -1,5 +1,6 @@
-//! What differs between families of libraries, and what their functions take.
+//! What differs between families of libraries, what their functions take, and the calls that are the same.
 
+use crate::error::MpiError;
 use libc::{c_char, c_int, c_void};
 
 /// What a family of libraries calls its things: pointers or numbers.
@@ -32,3 +33,38 @@ pub(crate) type IprobeCall<H> =
     unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut StatusRoom) -> c_int;
 pub(crate) type Finalize = unsafe extern "C" fn() -> c_int;
 pub(crate) type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
+
+/// A transfer that was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(pub(crate) usize);
+
+#[cfg(test)]
+impl Ticket {
+    pub(crate) fn numbered(number: usize) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> usize {
+        self.0
+    }
+}
+
+/// The calls, whatever the family.
+pub(crate) trait Calls {
+    fn rank(&self) -> u32;
+    fn size(&self) -> u32;
+    fn version(&self) -> String;
+    /// Begins to send; the bytes are kept until they have gone.
+    fn send(&mut self, to: u32, tag: c_int, bytes: Box<[u8]>) -> Result<Ticket, MpiError>;
+    /// The rank of which something waits to be received.
+    fn waiting(&mut self, tag: c_int) -> Result<Option<u32>, MpiError>;
+    /// Begins to receive exactly so many bytes of a rank. Of any rank at once they do not come with
+    /// MPICH 5 over UCX, whoever sent them.
+    fn receive(&mut self, from: u32, tag: c_int, bytes: usize) -> Result<Ticket, MpiError>;
+    /// The bytes of a transfer that is done, after which its ticket is worth nothing.
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Box<[u8]>>, MpiError>;
+    /// Ends the library, which may wait for other processes.
+    fn finalize(&mut self) -> Result<(), MpiError>;
+    /// Ends all processes.
+    fn abort(&mut self, code: i32);
+}

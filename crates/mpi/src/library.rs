@@ -11,48 +11,13 @@ use crate::choice::MpiChoice;
 use crate::elf;
 use crate::error::{MpiError, text_of};
 use crate::family::{
-    Abort, AskError, AskNumber, AskVersion, Constants, Finalize, Init, IprobeCall, SetHandler,
-    StatusRoom, Test, Transfer,
+    Abort, AskError, AskNumber, AskVersion, Calls, Constants, Finalize, Init, IprobeCall,
+    SetHandler, StatusRoom, Test, Ticket, Transfer,
 };
 use libc::{c_int, c_void};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-/// A transfer that was begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket(usize);
-
-#[cfg(test)]
-impl Ticket {
-    pub(crate) fn numbered(number: usize) -> Self {
-        Self(number)
-    }
-
-    pub(crate) fn number(self) -> usize {
-        self.0
-    }
-}
-
-/// The calls, whatever the family.
-pub(crate) trait Calls {
-    fn rank(&self) -> u32;
-    fn size(&self) -> u32;
-    fn version(&self) -> String;
-    /// Begins to send; the bytes are kept until they have gone.
-    fn send(&mut self, to: u32, tag: c_int, bytes: Box<[u8]>) -> Result<Ticket, MpiError>;
-    /// The rank of which something waits to be received.
-    fn waiting(&mut self, tag: c_int) -> Result<Option<u32>, MpiError>;
-    /// Begins to receive exactly so many bytes of a rank. Of any rank at once they do not come with
-    /// MPICH 5 over UCX, whoever sent them.
-    fn receive(&mut self, from: u32, tag: c_int, bytes: usize) -> Result<Ticket, MpiError>;
-    /// The bytes of a transfer that is done, after which its ticket is worth nothing.
-    fn test(&mut self, ticket: Ticket) -> Result<Option<Box<[u8]>>, MpiError>;
-    /// Ends the library, which may wait for other processes.
-    fn finalize(&mut self) -> Result<(), MpiError>;
-    /// Ends all processes.
-    fn abort(&mut self, code: i32);
-}
 
 /// Opens the first library that can be opened, and begins.
 ///
@@ -141,6 +106,23 @@ impl Library {
             c"MPI_Get_library_version",
             AskVersion
         )))
+    }
+
+    /// Where it lies, which the loader knows of one that was named alone.
+    fn file(&self) -> PathBuf {
+        let Some(call) = self.find(c"MPI_Init_thread") else {
+            return self.path.clone();
+        };
+        // SAFETY: a struct of pointers, which may all be null.
+        let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: an address of a library that is never closed, and a place for what is known of it.
+        let is_known = unsafe { libc::dladdr(call, &raw mut found) } != 0;
+        if !is_known || found.dli_fname.is_null() {
+            return self.path.clone();
+        }
+        // SAFETY: the name ends with a zero, and lives as long as the library is open.
+        let name = unsafe { CStr::from_ptr(found.dli_fname) };
+        PathBuf::from(OsStr::from_bytes(name.to_bytes()))
     }
 
     /// Begins by the constants of its family.

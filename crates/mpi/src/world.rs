@@ -2,7 +2,8 @@
 
 use crate::MpiChoice;
 use crate::error::MpiError;
-use crate::library::{Calls, Ticket, open};
+use crate::family::{Calls, Ticket};
+use crate::library::open;
 use libc::c_int;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use super::launcher::Dialect;
 use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
-use super::printed::Printed;
+use super::printed::HandedOn;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
@@ -91,7 +91,7 @@ pub(super) fn attend(
         has_heard,
         muster: Arc::clone(muster),
     };
-    let printed = Printed::begin(prints, std::io::stdout());
+    let printed = HandedOn::begin(prints, std::io::stdout());
     let is_quiet = passed_on(from, word, of_ranks);
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);

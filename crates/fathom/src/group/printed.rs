@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What is handed on of a launcher's standard output.
-pub(super) struct Printed {
+pub(super) struct HandedOn {
     seen: Arc<Seen>,
     is_over: Receiver<()>,
 }
@@ -21,7 +21,7 @@ struct Seen {
     failed: OnceLock<io::Error>,
 }
 
-impl Printed {
+impl HandedOn {
     /// Hands on what comes `from` there; where it cannot be written it is read all the same.
     pub(super) fn begin(
         mut from: impl Read + Send + 'static,
@@ -123,7 +123,7 @@ mod tests {
     fn all_that_is_printed_is_handed_on() {
         let kept = Kept::default();
         let text = b"of all ranks\n".repeat(20_000);
-        let printed = Printed::begin(io::Cursor::new(text.clone()), kept.clone());
+        let printed = HandedOn::begin(io::Cursor::new(text.clone()), kept.clone());
         assert!(printed.end(IDLE).is_none());
         assert!(*kept.0.lock().unwrap() == text);
     }
@@ -135,7 +135,7 @@ mod tests {
             (ErrorKind::StorageFull, true),
         ] {
             let (from, mut to) = io::pipe().unwrap();
-            let printed = Printed::begin(from, Short(10, kind));
+            let printed = HandedOn::begin(from, Short(10, kind));
             // More than a pipe holds: it is read, or this fails or waits for ever.
             to.write_all(&vec![b'x'; 1_000_000]).unwrap();
             drop(to);

@@ -4,8 +4,7 @@
 use super::Library;
 use crate::error::MpiError;
 use std::env::var_os;
-use std::ffi::{CStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What Open MPI's launcher tells its processes of its own installation. The launcher of Open MPI 5 names
@@ -65,23 +64,6 @@ impl Library {
             launcher: installation.version,
             prefix: installation.prefix,
         })
-    }
-
-    /// Where it lies, which the loader knows of one that was named alone.
-    fn file(&self) -> PathBuf {
-        let Some(call) = self.find(c"MPI_Init_thread") else {
-            return self.path.clone();
-        };
-        // SAFETY: a struct of pointers, which may all be null.
-        let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: an address of a library that is never closed, and a place for what is known of it.
-        let is_known = unsafe { libc::dladdr(call, &raw mut found) } != 0;
-        if !is_known || found.dli_fname.is_null() {
-            return self.path.clone();
-        }
-        // SAFETY: the name ends with a zero, and lives as long as the library is open.
-        let name = unsafe { CStr::from_ptr(found.dli_fname) };
-        PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()))
     }
 }
 
