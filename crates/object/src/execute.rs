@@ -22,7 +22,7 @@ use course::{Remains, elapsed_ns, threads, wait};
 use host::{Context, Counted, Event, Participant, Session, Watch};
 use ranks::{common_start, is_ended_by_others, meet, why_others_ended};
 use record::{LiveCounters, Measurements, Record};
-use removal::Patience;
+use removal::BucketPatience;
 use snapshots::{LoadSnapshots, SetupSnapshots};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -120,7 +120,7 @@ impl Setup {
         if let Err(error) = meet(context) {
             // Nobody has put anything into the bucket.
             let mut left = Record::default();
-            setup.bucket().remove(&mut left, Patience::None);
+            setup.bucket().remove(&mut left, BucketPatience::None);
             return Err(error.with_left(&left.notices));
         }
         Ok(setup)

@@ -1,7 +1,7 @@
 //! What the ranks of a load tell each other.
 
 use super::Setup;
-use super::removal::Patience;
+use super::removal::BucketPatience;
 use crate::LoadError;
 use crate::plan::LoadPlan;
 use host::{Context, PeerFault, Peers, Watch};
@@ -124,7 +124,7 @@ impl Setup {
         let bucket = self.remove_objects(&mut own);
         first(context, &error);
         let met = meet(context);
-        bucket.remove(&mut own, Patience::None);
+        bucket.remove(&mut own, BucketPatience::None);
         let left = match (met, context.peers()) {
             (Ok(()), Some(peers)) => left_by_all(peers, &own.notices),
             (Ok(()), None) | (Err(_), _) => own.notices,
@@ -143,6 +143,6 @@ impl Setup {
         let bucket = self.remove_objects(record);
         // What others have put into the bucket goes first.
         let _who_is_lost_is_not_waited_for = meet(context);
-        bucket.remove(record, Patience::None);
+        bucket.remove(record, BucketPatience::None);
     }
 }

@@ -30,8 +30,8 @@ impl Setup {
     /// Removes what the setup made, unless it shall stay, and tells the record.
     pub fn remove(self, record: &mut Record) {
         let patience = match self.has_others {
-            true => Patience::WithOthers,
-            false => Patience::None,
+            true => BucketPatience::WithOthers,
+            false => BucketPatience::None,
         };
         self.remove_objects(record).remove(record, patience);
     }
@@ -68,14 +68,14 @@ impl Setup {
 
 /// How long a bucket is asked for that is not empty.
 #[derive(Clone, Copy)]
-pub(super) enum Patience {
+pub(super) enum BucketPatience {
     /// All that may be in it is removed, as far as it can be.
     None,
     /// Other ranks may still remove what they made, and nobody has met them since.
     WithOthers,
 }
 
-impl Patience {
+impl BucketPatience {
     fn time(self) -> Duration {
         match self {
             Self::None => Duration::ZERO,
@@ -88,7 +88,7 @@ impl Patience {
 pub(super) struct LeftBucket(Option<Bulk>);
 
 impl LeftBucket {
-    pub(super) fn remove(self, record: &mut Record, patience: Patience) {
+    pub(super) fn remove(self, record: &mut Record, patience: BucketPatience) {
         let time = patience.time();
         if self.0.is_none_or(|bulk| bulk.remove_bucket(time)) {
             return;
