@@ -2,8 +2,8 @@
 //! starts a launcher.
 
 mod agree;
-mod alive;
 mod alike;
+mod alive;
 mod attended;
 mod beforehand;
 mod connection;

@@ -31,6 +31,8 @@ use units::random::Random;
 
 /// How often a thread looks for the end while its users are busy.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often a thread that waits for the start looks whether it is still wanted.
+const LOOK_NS: u64 = 20_000_000;
 
 /// What all load threads share.
 pub(crate) struct Shared {
@@ -125,7 +127,9 @@ pub(crate) fn run(
         .build()?;
     let clock = shared.settings.clock;
     let running = Running::new(shared, index, (live, warmup));
-    clock.sleep_until(shared.start);
+    while clock.now() < shared.start && !shared.stop.load(Relaxed) {
+        clock.sleep_until(shared.start.min(clock.now() + LOOK_NS));
+    }
     let began = clock.now();
     let local = LocalSet::new();
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {
