@@ -449,16 +449,17 @@ fn fewer_ranks_than_hosts_were_named_for_are_no_success() {
         "exec \"$@\"",
         "\"$@\" & \"$@\" & \"$@\"; code=$?; wait; exit $code",
     );
-    for (rest, started) in [(STARTS_ONE, 1), (three.as_str(), 3)] {
+    for rest in [STARTS_ONE, three.as_str()] {
         let program = launcher(dir.path(), "HYDRA build details:", rest);
         let hosts = format!("--hosts localhost:3 --launcher {}", program.display());
         let words = format!("{RUN} --records r.jsonl {hosts}");
         let (code, said) = fathom(dir.path(), &words, &[]);
         assert_eq!(code, Some(2), "{said}");
+        // The same error of several is handed on once.
         assert_eq!(
             said.matches("asks for 3 ranks, and the launcher started this one as one of 1")
                 .count(),
-            started,
+            1,
             "{said}"
         );
         assert!(!dir.path().join("r.jsonl").exists());

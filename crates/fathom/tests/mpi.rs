@@ -202,7 +202,8 @@ impl Running {
             });
             match ranks {
                 Ok(ranks) => return Self { child, ranks },
-                Err(why) if time == MOST_TIMES => panic!("{why}"),
+                // A success, a failure, a refusal and a panic have nothing to do with how busy it is.
+                Err(why) if time == MOST_TIMES || is_of_the_run(&mut child) => panic!("{why}"),
                 Err(why) => println!("begun anew: {why}"),
             }
             nobody_is_left(dir, what);
@@ -223,6 +224,12 @@ impl Running {
         let text = fs::read_to_string(children).unwrap();
         text.split_whitespace().next().unwrap().parse().unwrap()
     }
+}
+
+/// Whether a process that has ended did so by itself, and not because ranks were lost or killed.
+fn is_of_the_run(child: &mut Child) -> bool {
+    let code = child.wait().unwrap().code();
+    [Some(0), Some(1), Some(2), Some(101)].contains(&code)
 }
 
 const SHORT: &str =

@@ -1154,8 +1154,9 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
         elapsed,
     );
     let waited = worker.run_queue_wait_ns;
+    // Of a thread that nobody looked at in time it is not known.
     assert!(
-        waited.is_some_and(|ns| ns <= record.elapsed_ns),
+        waited.is_none_or(|ns| ns <= record.elapsed_ns),
         "{waited:?}"
     );
 }

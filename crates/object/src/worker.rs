@@ -130,6 +130,8 @@ pub(crate) fn run(
     while clock.now() < shared.start && !shared.stop.load(Relaxed) {
         clock.sleep_until(shared.start.min(clock.now() + LOOK_NS));
     }
+    // What the looks took is none of the measured time.
+    running.before.set(Used::by_this_thread());
     let began = clock.now();
     let local = LocalSet::new();
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {

@@ -208,14 +208,15 @@ impl WorkerTask {
             ..WorkerReport::default()
         };
         let mut plan = self.plan(start, content, locks, None);
-        let is_wanted = self.comes_near(start);
+        if !self.comes_near(start) {
+            // It did nothing, and what it waited is no measured time.
+            let tally = &mut report.tally;
+            (tally.started, tally.ended, tally.is_idle) = (start, start, true);
+            return Ok(report);
+        }
         // To ask for it takes longer than the start may be missed by.
         let waited = RunQueueWait::begin();
-        let arrive = || {
-            if is_wanted {
-                self.clock.arrive_at(start);
-            }
-        };
+        let arrive = || self.clock.arrive_at(start);
         let (engine, tally) = (&mut engine, &mut report.tally);
         let outcome = work(engine, &self.clock, &mut plan, tally, arrive);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
@@ -286,6 +287,9 @@ impl WorkerTask {
             edge: &mut edge,
         });
         let mut plan = self.plan(0, content, None, tick);
+        if !self.comes_near(start) {
+            return Ok(WorkerReport::default());
+        }
         let arrive = || self.clock.arrive_at(start);
         let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally, arrive);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
@@ -442,7 +446,8 @@ mod tests {
             task.run(|| Gate::Open(start))
         };
         let report = with_task(|_| {}, &|_| {}, in_a_year).unwrap();
-        assert!(!report.tally.has_worked());
+        let tally = &report.tally;
+        assert!(tally.is_idle && tally.started == tally.ended);
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Hello<'_> {
 
 /// The process of each rank that is of the first one's machine.
 fn processes(hellos: &[Value]) -> Vec<Option<RankProcess>> {
-    let boot = |hello: &Value| hello.pointer("/place/boot").cloned();
+    let boot = |hello: &Value| Some(hello.pointer("/place/boot")?.as_str()?.to_owned());
     let own = hellos.first().and_then(boot);
     let process = |hello: &Value| {
         let word = hello.pointer("/place/process")?;

@@ -221,6 +221,8 @@ impl RankGroup<'_> {
                     last = Some(record);
                     look.kept = Some((news, now));
                 }
+                // To join and to write takes a time of its own, in which it did not stand still.
+                look.looked = Some(clock.now());
                 clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
             }
         })?;

@@ -89,7 +89,7 @@ fn an_interrupted_step_of_a_search_is_no_evidence_of_the_knee() {
     let mut arguments = vec!["load", "get", "--target", &target, "--seeds", "4"];
     arguments.extend(search.split(' '));
     arguments.extend(["--records", file.to_str().unwrap()]);
-    let running = fathom(&arguments)
+    let mut running = fathom(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -99,6 +99,7 @@ fn an_interrupted_step_of_a_search_is_no_evidence_of_the_knee() {
     }
     let before = server.requests();
     while server.requests() < before + 30 {
+        assert!(running.try_wait().unwrap().is_none(), "it goes on");
         std::thread::yield_now();
     }
     let mut kill = Command::new("kill");
@@ -192,18 +193,20 @@ fn a_removal_that_is_given_up_is_no_success_and_says_how_much_is_left_and_where(
         let mut arguments = vec!["load", "put", "--target", &target, "--users", "4"];
         arguments.extend(["--object-size", "1KiB", "--iterations", "3000", "--no-live"]);
         arguments.extend(["--records", file.to_str().unwrap()]);
-        let running = fathom(&arguments)
+        let mut running = fathom(&arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         while server.requests() < 3032 {
+            assert!(running.try_wait().unwrap().is_none(), "it goes on");
             std::thread::yield_now();
         }
         for signal in signals {
             // What follows within half a second is the same wish, and ten times 32 take a second.
             let before = server.requests();
             while server.requests() < before + 320 {
+                assert!(running.try_wait().unwrap().is_none(), "it goes on");
                 std::thread::yield_now();
             }
             let mut kill = Command::new("kill");

@@ -18,6 +18,7 @@ fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_m
         let (name, dir) = (launcher.name, place());
         // What is kept more than once it keeps when it is asked to end.
         let words = LONG.replace("--save-every 500ms ", "");
+        let words = words.replace("--lost-after 4s", "--lost-after 30s");
         let mut line = launcher.by_front(dir.path(), &words);
         let line = line.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = line.spawn().unwrap();

@@ -13,7 +13,10 @@ pub(super) fn refuse_own_files<'w>(words: impl Iterator<Item = &'w OsStr>) -> Re
     for word in words {
         let word = word.to_string_lossy();
         let value = word.split_once('=').map_or(&*word, |(_, value)| value);
-        let is_own = [&*word, value].into_iter().any(|text| {
+        // `-cFILE` is `-c FILE`.
+        let is_short = word.starts_with('-') && !word.starts_with("--");
+        let attached = word.get(2..).filter(|_| is_short).unwrap_or_default();
+        let is_own = [&*word, value, attached].into_iter().any(|text| {
             let number = OPEN.iter().find_map(|before| text.strip_prefix(before));
             text == "/dev/stdin" || number.is_some_and(|number| !PASSED_ON.contains(&number))
         });
@@ -39,6 +42,7 @@ mod tests {
             "/dev/fd/0",
             "/dev/fd/63",
             "--fio=/proc/self/fd/0",
+            "-c/dev/stdin",
         ] {
             let why = said(word).unwrap_err();
             assert!(why.starts_with(word), "{why}");
