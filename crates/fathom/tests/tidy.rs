@@ -83,7 +83,7 @@ const RATCHET: [(&str, usize); 20] = [
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/output.rs", 413),
     ("crates/object/src/http2.rs", 452),
-    ("crates/object/src/worker.rs", 420),
+    ("crates/object/src/worker.rs", 412),
     ("crates/run/src/prepare.rs", 429),
     ("crates/run/src/safety.rs", 631),
     ("crates/run/src/safety/block_device.rs", 714),

@@ -3,9 +3,11 @@
 
 mod report;
 mod timer;
+mod used;
 
 pub(crate) use report::{ThreadCounts, ThreadReport};
 use timer::Timer;
+use used::ThreadUsed;
 
 use crate::client::Client;
 use crate::connection::Peer;
@@ -16,10 +18,8 @@ use crate::scenario::{Arrivals, Scenario};
 use crate::settings::{Ledgers, LoadSettings, Thread};
 use crate::share::LoadShare;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
-use host::Machine;
 use record::{LiveCounters, WorkerAccount};
 use std::cell::{Cell, RefCell};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -94,25 +94,7 @@ struct Running {
     ended: Notify,
     clock: MachineClock,
     /// What this thread had used when the measured time began.
-    before: Cell<Used>,
-}
-
-/// CPU time and switches of a thread, and how long it could run without a CPU.
-#[derive(Clone, Copy)]
-struct Used {
-    usage: sys::Usage,
-    waited: Option<u64>,
-}
-
-impl Used {
-    fn by_this_thread() -> Self {
-        Self {
-            usage: sys::usage_of_thread(),
-            waited: Machine::at(Path::new("/"))
-                .thread_sched(sys::thread_id())
-                .and_then(|sched| sched.wait_ns),
-        }
-    }
+    before: Cell<ThreadUsed>,
 }
 
 /// Runs a thread's share to its end.
@@ -131,7 +113,7 @@ pub(crate) fn run(
         clock.sleep_until(shared.start.min(clock.now() + LOOK_NS));
     }
     // What the looks took is none of the measured time.
-    running.before.set(Used::by_this_thread());
+    running.before.set(ThreadUsed::by_this_thread());
     let began = clock.now();
     let local = LocalSet::new();
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {
@@ -151,7 +133,7 @@ pub(crate) fn run(
     });
     let abandoned = running.thread.ledger.abandon(ended);
     running.thread.warmup.abandon(ended);
-    let (before, after) = (running.before.get(), Used::by_this_thread());
+    let (before, after) = (running.before.get(), ThreadUsed::by_this_thread());
     let usage = after.usage.since(&before.usage);
     let began = began.max(shared.measured_from);
     let mut out = running.collect(ended.saturating_sub(began), abandoned);
@@ -211,7 +193,7 @@ impl Running {
             schedule_over: Cell::new(false),
             ended: Notify::new(),
             clock,
-            before: Cell::new(Used::by_this_thread()),
+            before: Cell::new(ThreadUsed::by_this_thread()),
         })
     }
 
@@ -249,7 +231,7 @@ impl Running {
     async fn begin_measuring(self: Rc<Self>) {
         let wait = self.shared.measured_from.saturating_sub(self.clock.now());
         tokio::time::sleep(Duration::from_nanos(wait)).await;
-        self.before.set(Used::by_this_thread());
+        self.before.set(ThreadUsed::by_this_thread());
     }
 
     /// Waits until every task has ended, or nobody waits for them any more.
