@@ -363,6 +363,23 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A signal came when all had been measured, and what had been made was not removed to the end, as
+    /// `what` says. What had not gone well before stays as it was.
+    pub fn stopped_in_removal(&mut self, signal: i32, exit_code: i32, what: &str) {
+        if self.status != Status::Ok {
+            return;
+        }
+        let before = self.message.take();
+        let before = before.map_or_else(String::new, |before| format!("; {before}"));
+        *self = Self {
+            status: Status::Interrupted,
+            exit_code,
+            message: Some(format!(
+                "stopped by signal {signal} while what this load had made was removed: all was measured, and {what}{before}"
+            )),
+        };
+    }
+
     /// How a record in JSON says that it ended, without reading the rest of it.
     #[must_use]
     pub fn of_json(record: &[u8]) -> Option<Self> {

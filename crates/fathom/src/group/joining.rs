@@ -338,19 +338,12 @@ impl SoFarEnd {
     fn tell_of_removal(&self, record: &mut Record) {
         let left = record.load.as_ref().map_or(0, |load| load.left_behind);
         let Self::Stopped(caught) = self else { return };
-        if left == 0 || record.outcome.status != Status::Ok {
-            return;
+        if left > 0 {
+            let left = format!("{left} objects had not been removed when this was written");
+            record
+                .outcome
+                .stopped_in_removal(caught.signal, caught.exit_code(), &left);
         }
-        let before = record.outcome.message.take();
-        let before = before.map_or_else(String::new, |before| format!("; {before}"));
-        record.outcome = Outcome {
-            status: Status::Interrupted,
-            exit_code: caught.exit_code(),
-            message: Some(format!(
-                "stopped by signal {} while what this load had made was removed: all was measured, and {left} objects had not been removed when this was written{before}",
-                caught.signal
-            )),
-        };
     }
 
     /// The same as an outcome, so long after the measured time began; 0 before. It is written by `writer`.

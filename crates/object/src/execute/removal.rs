@@ -5,7 +5,7 @@ use super::course::Remains;
 use crate::bulk::{Bulk, is_impatient};
 use crate::payload::Object;
 use crate::verbs::Call;
-use record::{Measurements, Outcome, Record, Status};
+use record::{Measurements, Record};
 use std::time::Duration;
 use units::lossless::to_u64;
 
@@ -110,17 +110,7 @@ fn give_up(record: &mut Record) {
     let Some(caught) = sys::caught_signal().filter(|caught| caught.impatient) else {
         return;
     };
-    if record.outcome.status != Status::Ok {
-        return;
-    }
-    let before = record.outcome.message.take();
-    let before = before.map_or_else(String::new, |before| format!("; {before}"));
-    record.outcome = Outcome {
-        status: Status::Interrupted,
-        exit_code: caught.exit_code(),
-        message: Some(format!(
-            "stopped by signal {} while what this load had made was removed: all was measured, and the removal was given up{before}",
-            caught.signal
-        )),
-    };
+    let (signal, code) = (caught.signal, caught.exit_code());
+    let outcome = &mut record.outcome;
+    outcome.stopped_in_removal(signal, code, "the removal was given up");
 }
