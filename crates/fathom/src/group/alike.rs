@@ -1,6 +1,7 @@
 //! Whether another rank says what this one would say: a mistake of the command line is of all ranks that
 //! have this line, and people need it once.
 
+use super::alive::stat_after_name;
 use super::launched::launched;
 use mpi::Launched;
 use std::fs;
@@ -54,9 +55,7 @@ const LOADING: [&[u8]; 4] = [b"LD_", b"OPAL_PREFIX=", b"OMPI_VERSION=", b"PMIX_P
 impl Call {
     /// `None` where it has ended, or is somebody else's.
     fn of(place: &Path) -> Option<Self> {
-        let stat = fs::read_to_string(place.join("stat")).ok()?;
-        // The name of a process may hold anything, and stands in brackets.
-        let (_, after) = stat.rsplit_once(") ")?;
+        let after = stat_after_name(place)?;
         let environment = fs::read(place.join("environ")).ok()?;
         let variables = environment.split(|byte| *byte == 0);
         let is_of_loading = |pair: &&[u8]| LOADING.iter().any(|name| pair.starts_with(name));

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
 
 /// What a rank says of its process.
 pub(super) fn process_word() -> Value {
@@ -36,10 +37,16 @@ impl RankProcess {
     }
 }
 
+/// What the kernel says of a process behind its name, which may hold anything and stands in brackets: its
+/// state, its parent and more (proc_pid_stat(5)).
+pub(super) fn stat_after_name(place: &Path) -> Option<String> {
+    let stat = fs::read_to_string(place.join("stat")).ok()?;
+    Some(stat.rsplit_once(") ")?.1.to_owned())
+}
+
 /// The state of a process and when it started, in ticks since the machine did (proc_pid_stat(5)).
 fn facts(process: u32) -> Option<(char, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, after) = stat.rsplit_once(") ")?;
+    let after = stat_after_name(Path::new(&format!("/proc/{process}")))?;
     let mut fields = after.split(' ');
     let state = fields.next()?.chars().next()?;
     // The state is the third of all, and this the 22nd.

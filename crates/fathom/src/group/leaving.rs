@@ -3,6 +3,7 @@
 //! A launcher that sees one of its processes fail kills the others, and what it ends with itself may
 //! then be made of the signal (MPICH's 9) instead of what all have said.
 
+use super::alive::stat_after_name;
 use super::launched::launched;
 use std::fs;
 use std::path::Path;
@@ -88,8 +89,7 @@ fn is_running_below(place: &Path, parent: u32, program: &Path, but: u32) -> bool
     if pid == but {
         return false;
     }
-    let stat = fs::read_to_string(place.join("stat")).unwrap_or_default();
-    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
+    let after = stat_after_name(place).unwrap_or_default();
     let above = after
         .split(' ')
         .nth(1)
