@@ -32,8 +32,8 @@ pub(crate) struct Bulk {
     runtime: Runtime,
     settings: Arc<LoadSettings>,
     peers: Arc<Vec<Peer>>,
-    /// Which of the servers had no bucket before.
-    made_buckets: Vec<usize>,
+    /// The servers that had no bucket before.
+    made_buckets: Vec<Peer>,
 }
 
 /// What became of many objects.
@@ -89,20 +89,21 @@ impl Bulk {
     /// there. Those that do not answer are told.
     ///
     /// # Errors
-    /// No server answers, or one that does has no such bucket and makes none.
+    /// No server answers, or one that does has no such bucket and makes none: buckets that were made on
+    /// others before are there to be removed.
     pub(crate) fn find_servers(
         &mut self,
         bucket: Option<&String>,
     ) -> Result<Vec<String>, LoadError> {
-        let (mut alive, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
-        for peer in self.peers.iter() {
+        let (mut alive, mut dead) = (Vec::new(), Vec::new());
+        for peer in Arc::clone(&self.peers).iter() {
             let found = match bucket {
                 Some(name) => self.ensure_bucket(peer, name)?,
                 None => self.reach(peer).map(|()| false),
             };
             match found {
                 Ok(made_now) => {
-                    made.extend(made_now.then_some(alive.len()));
+                    self.made_buckets.extend(made_now.then(|| peer.clone()));
                     alive.push(peer.clone());
                 }
                 Err(failure) => dead.push((peer.authority.clone(), failure)),
@@ -112,7 +113,7 @@ impl Bulk {
             let (address, failure) = &dead[0];
             return Err(unreachable_target(address, failure));
         }
-        (self.peers, self.made_buckets) = (Arc::new(alive), made);
+        self.peers = Arc::new(alive);
         Ok(dead
             .into_iter()
             .map(|(address, failure)| {
@@ -171,24 +172,29 @@ impl Bulk {
         })
     }
 
-    /// Removes the bucket where this load made it; whether it is gone there. One that is not empty
-    /// is asked for again, for so long, because others may be about to empty it.
-    pub(crate) fn remove_bucket(&self, patience: Duration) -> bool {
-        self.made_buckets.iter().all(|made| {
-            let thread = self.thread_to(Call::Delete, Arc::new(vec![self.peers[*made].clone()]));
-            LocalSet::new().block_on(&self.runtime, async {
-                let mut client = Client::new(&thread, 0);
-                let mut tries = patience.as_millis() / BUCKET_PAUSE.as_millis();
-                loop {
-                    let answer = patiently(client.bucket("DELETE")).await;
-                    if tries == 0 || !matches!(answer, Some(Ok((409, _)))) {
-                        return matches!(answer, Some(Ok((200..=299 | 404, _))));
-                    }
-                    tries -= 1;
-                    let _a_second_signal_ends_it =
-                        patiently(tokio::time::sleep(BUCKET_PAUSE)).await;
+    /// Removes the bucket where this load made it; where it is still there. One that is not empty is
+    /// asked for again, for so long, because others may be about to empty it.
+    pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
+        let bucket = self.settings.told_path(&self.settings.bucket_path());
+        let is_left = |peer: &&Peer| !self.remove_bucket_of(peer, patience);
+        let left = self.made_buckets.iter().filter(is_left);
+        left.map(|peer| format!("{}{bucket}", peer.authority))
+            .collect()
+    }
+
+    fn remove_bucket_of(&self, peer: &Peer, patience: Duration) -> bool {
+        let thread = self.thread_to(Call::Delete, Arc::new(vec![peer.clone()]));
+        LocalSet::new().block_on(&self.runtime, async {
+            let mut client = Client::new(&thread, 0);
+            let mut tries = patience.as_millis() / BUCKET_PAUSE.as_millis();
+            loop {
+                let answer = patiently(client.bucket("DELETE")).await;
+                if tries == 0 || !matches!(answer, Some(Ok((409, _)))) {
+                    return matches!(answer, Some(Ok((200..=299 | 404, _))));
                 }
-            })
+                tries -= 1;
+                let _a_second_signal_ends_it = patiently(tokio::time::sleep(BUCKET_PAUSE)).await;
+            }
         })
     }
 

@@ -5,6 +5,8 @@ mod ranks;
 mod removal;
 mod snapshots;
 
+pub use snapshots::not_removed;
+
 use crate::LoadError;
 use crate::account::{self, LoadEnd};
 use crate::bulk::Bulk;
@@ -98,7 +100,7 @@ impl Setup {
                 .map(find)
                 .collect::<Result<Vec<Peer>, LoadError>>()?,
         );
-        let settings = Arc::new(LoadSettings::of(plan, context.clock));
+        let settings = Arc::new(LoadSettings::of(plan, context));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
         let bulk = Bulk::new(&settings, &peers)
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
@@ -114,10 +116,11 @@ impl Setup {
             runs: 0,
         };
         // The first rank makes what all need; the others find it made.
-        if plan.share.rank == 0 {
-            setup.find_servers(plan)?;
-        }
-        if let Err(error) = meet(context) {
+        let found = match plan.share.rank {
+            0 => setup.find_servers(plan),
+            _ => Ok(()),
+        };
+        if let Err(error) = found.and_then(|()| meet(context)) {
             // Nobody has put anything into the bucket.
             let mut left = Record::default();
             setup.bucket().remove(&mut left, BucketPatience::None);
@@ -135,14 +138,15 @@ impl Setup {
         Ok(())
     }
 
-    /// Makes what a rank needs for itself, as far as the second meeting, to which all come.
+    /// Makes what a rank needs for itself, as far as the third meeting, to which all come. What is
+    /// refused to one of them is so before any has made anything.
     fn fill(
         &mut self,
         plan: &LoadPlan,
         context: &Context,
         watch: &mut dyn Watch,
     ) -> Result<(), LoadError> {
-        if let Err(error) = self.enter(plan) {
+        if let Err(error) = self.enter(plan).and_then(|()| meet(context)) {
             // What was not begun is not there to be removed.
             self.seeds_mut().objects.clear();
             return Err(error);

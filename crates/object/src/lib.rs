@@ -51,7 +51,7 @@ mod worker;
 
 pub use connection::HttpVersion;
 pub use error::LoadError;
-pub use execute::{Setup, execute};
+pub use execute::{Setup, execute, not_removed};
 pub use header::RequestHeader;
 pub use options::{AskedKnee, AskedLoad, LOAD_OPTIONS, LoadKeys, LoadOption, LoadSwitch};
 pub use payload::ObjectData;

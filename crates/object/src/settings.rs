@@ -9,6 +9,7 @@ use crate::secret::NOT_KEPT;
 use crate::sign::Credentials;
 use crate::target::Service;
 use crate::user::signs_payload;
+use host::Context;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
@@ -37,6 +38,10 @@ pub(crate) struct LoadSettings {
     pub(crate) retries: u32,
     /// Begins every key, and ends with the separator.
     pub(crate) root: String,
+    /// What the keys of all ranks begin with, and where they are.
+    pub(crate) told_names: String,
+    /// How they are removed by hand, where a tool for it is known.
+    pub(crate) told_removal: String,
     /// A slash on S3; elsewhere directories may not exist.
     pub(crate) separator: char,
     pub(crate) prefixes: u32,
@@ -149,21 +154,34 @@ pub(crate) fn write_key(settings: &LoadSettings, object: Object, out: &mut Vec<u
     };
 }
 
+/// The number that connected ranks have in common, and no other run.
+fn run_of_all(context: &Context) -> Option<u64> {
+    let start = context.common_start.as_ref()?;
+    context.peers().map(|_| start.fresh_run)
+}
+
 impl LoadSettings {
     /// Those of a load that begins now.
-    pub(crate) fn of(plan: &LoadPlan, clock: MachineClock) -> Self {
+    pub(crate) fn of(plan: &LoadPlan, context: &Context) -> Self {
+        let clock = context.clock;
         let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         let separator = if plan.target.is_s3() { '/' } else { '-' };
-        // Processes of two hosts may have one number, and begin in one microsecond.
-        let rank = match plan.share.size {
-            1 => String::new(),
-            _ => format!("-{:x}", plan.share.rank),
-        };
-        let root = format!(
-            "fathom-{:x}-{:x}{rank}{separator}",
+        let rank = plan.share.rank;
+        let own = format!(
+            "fathom-{:x}-{:x}",
             since_1970.as_micros(),
             std::process::id()
         );
+        // Processes of two hosts may have one number, and begin in one microsecond.
+        let (names, root) = match (run_of_all(context), plan.share.size) {
+            (Some(run), _) => (
+                format!("fathom-{run:x}-"),
+                format!("fathom-{run:x}-{rank:x}"),
+            ),
+            (None, 1) => (own.clone(), own),
+            (None, _) => (own.clone(), format!("{own}-{rank:x}")),
+        };
+        let removal = plan.target.removal_of(&names);
         Self {
             service: plan.target.service.clone(),
             told_root: plan.target.told_root(),
@@ -182,7 +200,9 @@ impl LoadSettings {
             version: plan.version,
             timeout: Duration::from_nanos(plan.timeout_ns),
             retries: plan.retries,
-            root,
+            root: format!("{root}{separator}"),
+            told_names: format!("{names} at {}", plan.target.text()),
+            told_removal: removal.map_or_else(String::new, |by| format!("; `{by}` removes them")),
             separator,
             prefixes: plan.scenario.prefixes,
             field: plan.field(),

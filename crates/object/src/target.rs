@@ -90,6 +90,19 @@ impl LoadTarget {
         }
     }
 
+    /// A command that removes all whose names begin so, at a store that other tools know.
+    pub(crate) fn removal_of(&self, names: &str) -> Option<String> {
+        let Service::S3 { bucket } = &self.service else {
+            return None;
+        };
+        let endpoint = self.endpoints.first().filter(|_| !self.is_of_variable)?;
+        let scheme = if endpoint.is_tls { "https" } else { "http" };
+        Some(format!(
+            "aws s3 rm s3://{bucket} --recursive --exclude '*' --include '{names}*' --endpoint-url {scheme}://{}",
+            endpoint.authority
+        ))
+    }
+
     /// Nothing but where it is.
     fn scheme_and_hosts(&self) -> String {
         let before = match &self.service {

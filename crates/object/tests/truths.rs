@@ -618,6 +618,25 @@ fn a_target_that_is_not_there_is_told() {
 }
 
 #[test]
+fn buckets_that_were_made_before_a_server_refused_are_removed_again_or_told() {
+    for is_removable in [true, false] {
+        let first = Server::start(move |asked| match asked.method.as_str() {
+            "DELETE" if !is_removable => Act::Status(409, "BucketNotEmpty"),
+            _ => Act::Answer,
+        });
+        let second = Server::start(|_| Act::Status(403, "AccessDenied"));
+        let target = format!("{},http://127.0.0.1:{}", first.s3("bucket"), second.port);
+        let plan = plan(preset("get", 2, 60_000), &target);
+        let error = execute(&plan, &context(), &mut NoWatch).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("refuses access to bucket"), "{error}");
+        assert_eq!(first.objects() == 0, is_removable, "{error}");
+        let left = format!("; it is left at 127.0.0.1:{}/bucket", first.port);
+        assert_eq!(error.contains(&left), !is_removable, "{error}");
+    }
+}
+
+#[test]
 fn the_mix_is_kept_within_binomial_bounds_and_users_follow_the_ramp() {
     let server = Server::start(|_| Act::Answer);
     let mut plan = plan(preset("mixed", 8, 60_000), &server.s3("bucket"));

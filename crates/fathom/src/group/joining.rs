@@ -101,7 +101,10 @@ impl RankParts {
     fn unbegun(&self) -> Option<(u32, Record)> {
         let mut records = self.records.iter();
         let has_any_begun = records.any(|(_, record)| record.elapsed_ns > 0);
-        let known = self.records.iter().next();
+        // Of one that has a fault there is only what it said before.
+        let mut ended = self.records.iter();
+        let known = ended.find(|(rank, _)| !self.faults.contains_key(rank));
+        let known = known.or(self.records.iter().next());
         let known = known.filter(|_| !has_any_begun && !self.faults.is_empty());
         known.map(|(rank, record)| (*rank, record.clone()))
     }
@@ -526,6 +529,10 @@ mod tests {
         };
         assert_eq!(parts(0).unbegun().map(|(rank, _)| rank), Some(2));
         assert!(parts(1).unbegun().is_none());
+        let mut said = parts(0);
+        said.records.insert(0, Record::default());
+        let speaks = said.unbegun().map(|(rank, _)| rank);
+        assert_eq!(speaks, Some(2), "of the first there is what it said before");
         let all = RankParts {
             faults: BTreeMap::new(),
             ..parts(0)

@@ -6,7 +6,7 @@ use super::watched::{RankWatch, telling};
 use super::words::{fault_of, fault_word};
 use crate::live::{Live, LiveView, WorkView, ended, records as records_of};
 use crate::load::knee_exit_code;
-use crate::tell::layout;
+use crate::tell::{layout, say};
 use anyhow::Result;
 use conduct::{LoadTask, unstarted_load};
 use host::{Context, PeerFault};
@@ -106,11 +106,15 @@ fn end_of_steps(records: &[Record]) -> Option<i32> {
 
 fn as_fault(error: LabError) -> anyhow::Error {
     match error {
-        LabError::Step(refused) => RunError::from(PeerFault {
-            text: refused.source.to_string(),
-            exit_code: refused.record.outcome.exit_code,
-        })
-        .into(),
+        LabError::Step(refused) => {
+            let record = refused.record;
+            let left = record.notices.iter().map(|left| format!("; {left}"));
+            RunError::from(PeerFault {
+                text: refused.source.to_string() + &left.collect::<String>(),
+                exit_code: record.outcome.exit_code,
+            })
+            .into()
+        }
         LabError::Keep(error) => anyhow::Error::from_boxed(error),
         error @ (LabError::Slot { .. } | LabError::Plan(_)) => error.into(),
     }
@@ -131,7 +135,17 @@ impl RankSteps<'_> {
 
     fn make(&mut self) -> Result<(), LoadError> {
         let own = self.share(self.task)?;
-        let made = Setup::make(&own.plan, &self.context, &mut self.live);
+        let (live, connection) = (&mut self.live, self.group.connection);
+        let asked = own.asked.clone();
+        let made = telling(connection, self.context.clone(), asked, |context| {
+            Setup::make_with_others(&own.plan, context, live)
+        });
+        let made = made.unwrap_or_else(|error| {
+            Err(LoadError::Threads {
+                why: error.to_string(),
+                left: String::new(),
+            })
+        });
         self.is_broken = made.is_err();
         self.setup = Some(made?);
         Ok(())
@@ -149,7 +163,13 @@ impl RankSteps<'_> {
             }
             Ok(())
         });
-        self.remove(&mut Record::default());
+        let mut left = Record::default();
+        self.remove(&mut left);
+        // The records of the search are the root's.
+        let called = self.group.connection.called(self.group.connection.rank);
+        for left in left.notices {
+            say(&format!("{called}: {left}"));
+        }
         Ok(outcome?)
     }
 

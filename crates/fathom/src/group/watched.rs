@@ -6,12 +6,14 @@
 use super::connection::RankLink;
 use super::joining::{LONGEST_PART, record_word};
 use crate::live::{Live, RankNow};
+use crate::tell;
 use group::Word;
 use host::{Context, Event, SnapshotRule, Watch};
 use record::{Interval, Measurements, Record};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use sys::CaughtSignal;
 
 /// A rank says so often what it has done.
 const TELL_NS: u64 = 1_000_000_000;
@@ -133,11 +135,16 @@ pub(super) fn telling<T>(
     let (to, snapshots) = channel::<Record>();
     let say = connection.tell_snapshot();
     let (seen, library) = (Arc::clone(connection.seen()), connection.library.clone());
+    let mut is_told = !connection.is_root();
     let teller = std::thread::Builder::new().name("fathom-teller".into());
     let teller = teller.spawn(move || {
         for mut record in snapshots {
             // It may be all that is heard of this rank.
             seen.sign(record.generator_mut(), &library);
+            if let Some(left) = left_words(&record, sys::caught_signal()).filter(|_| !is_told) {
+                is_told = true;
+                tell::say(&left);
+            }
             say(record_word(&record, LONGEST_PART));
         }
     })?;
@@ -149,6 +156,18 @@ pub(super) fn telling<T>(
     drop(context);
     let _it_has_told_what_there_was = teller.join();
     Ok(measured)
+}
+
+/// What people are told where somebody has asked for the end and what a load made is still there: a
+/// launcher may kill its ranks before they have removed it, and then nobody else says it.
+fn left_words(record: &Record, caught: Option<CaughtSignal>) -> Option<String> {
+    let (load, signal) = (record.load.as_ref()?, caught?.signal);
+    let names = object::not_removed(record)?;
+    (load.left_behind + load.uploads_left_behind > 0).then(|| {
+        format!(
+            "signal {signal}: the ranks remove what this load made before they end; if the launcher kills them first, the names of what is left begin with {names}"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -181,5 +200,28 @@ mod tests {
         }
         assert_eq!(sum, 25);
         assert_eq!((heard.last.start_ns, heard.last.end_ns), (3, 4));
+    }
+
+    #[test]
+    fn what_a_load_made_is_told_where_somebody_asks_for_the_end_and_some_is_there() {
+        const NOTICE: &str = "what this load made had not been removed from the server when this was written; its names begin with fathom-7- at x";
+        let caught = Some(CaughtSignal {
+            signal: 15,
+            impatient: false,
+        });
+        let of = |left_behind| Record {
+            load: Some(record::LoadAccount {
+                left_behind,
+                ..record::LoadAccount::default()
+            }),
+            notices: vec![NOTICE.to_owned()],
+            ..Record::default()
+        };
+        let told = left_words(&of(3), caught).expect("some is there");
+        assert!(told.starts_with("signal 15: the ranks remove"), "{told}");
+        assert!(told.ends_with("begin with fathom-7- at x"), "{told}");
+        assert_eq!(left_words(&of(0), caught), None);
+        assert_eq!(left_words(&of(3), None), None);
+        assert_eq!(left_words(&done(1, 1), caught), None);
     }
 }

@@ -40,8 +40,11 @@ fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
         signal(told, "INT");
         let is_kept = |record: &Record| {
             let mut notices = record.notices.iter();
+            // What is kept before all have ended is not all that was measured.
+            let message = record.outcome.message.as_deref().unwrap_or_default();
             record.outcome.status == Status::Interrupted
                 && record.hosts.len() == 4
+                && !message.contains("had not ended")
                 && notices.any(|notice| notice.contains("had not been removed"))
         };
         let kept = wait_for("a record of all that was measured", || {
@@ -56,6 +59,12 @@ fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
         assert_ne!(code, Some(0), "{name}: {said}");
         let record = record(dir.path(), name);
         assert_eq!(record.operations, kept.operations, "{name}");
+        // Nobody else says it any more; the launcher of Open MPI 5 hands on nothing after a signal.
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let told = words
+            .join(" ")
+            .contains("the names of what is left begin with fathom-");
+        assert!(told || name == "Open MPI 5", "{name}: {said}");
         nobody_is_left(dir.path(), name);
     }
 }
@@ -271,6 +280,33 @@ fn a_setup_of_ranks_that_is_stopped_removes_the_bucket_last_and_says_when_it_is_
         assert!(message.contains(left), "{name}: {message}");
         let words: Vec<&str> = said.split_whitespace().collect();
         assert!(words.join(" ").contains(left), "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// What one rank cannot make none begins with, and all end alike.
+#[test]
+fn a_search_whose_setup_is_refused_to_one_rank_leaves_nothing_and_says_whose_it_was() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        // The names of a rank's objects end with its number before the first separator.
+        let server = Server::start(|asked| match asked.method.as_str() {
+            "PUT" if asked.path.contains("-1/") => Act::Status(403, "AccessDenied"),
+            _ => Act::Answer,
+        });
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --users 1 --seeds 8 --rate 50 --no-live --lead 1s --max-skew 60s --records r.jsonl --find-knee errors<1% --step-duration 300ms"
+        );
+        let (code, said) = launcher.ended_of("2", dir.path(), &words);
+        assert_eq!(code, Some(1), "{name}: {said}");
+        let refused = "4 of 4 objects that the load reads could not be made, the first because: HTTP 403 AccessDenied";
+        assert!(
+            said.contains(refused) && said.contains("(rank 1): "),
+            "{name}: {said}"
+        );
+        assert_eq!(server.objects(), 0, "{name}: {said}");
+        assert!(!dir.path().join("r.jsonl").exists(), "{name}: {said}");
         nobody_is_left(dir.path(), name);
     }
 }

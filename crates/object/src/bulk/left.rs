@@ -26,9 +26,10 @@ impl Bulk {
         if left > 0 {
             let is_given_up = done.unreached > 0 && is_impatient();
             record.notices.push(format!(
-                "{left} objects that this load made could not be removed: {}; their names begin with {}",
+                "{left} objects that this load made could not be removed: {}; their names begin with {}{}",
                 why(is_given_up, done.first.as_ref()),
-                self.settings.root
+                self.settings.told_names,
+                self.settings.told_removal
             ));
         }
         left
@@ -36,11 +37,39 @@ impl Bulk {
 
     /// The same of uploads that are still open.
     pub(crate) fn tell_of_open(&self, open: &Aborted, record: &mut Record) {
-        record.notices.push(format!(
-            "{} multipart uploads that this load began could not be aborted: {}; their names begin with {}",
-            open.left,
-            why(is_impatient(), open.first.as_ref()),
-            self.settings.root
-        ));
+        record
+            .notices
+            .push(words_of_open(open, &self.settings.told_names));
+    }
+}
+
+fn words_of_open(open: &Aborted, names: &str) -> String {
+    format!(
+        "{} multipart uploads that this load began could not be aborted: {}; their names begin with {names}",
+        open.left,
+        why(open.is_given_up, open.first.as_ref()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Measurements;
+
+    #[test]
+    fn uploads_that_the_server_refused_were_given_up_by_nobody() {
+        let of = |is_given_up| {
+            let open = Aborted {
+                measured: Measurements::default(),
+                left: 3,
+                is_given_up,
+                first: Some(Failure::status(403, b"<Code>AccessDenied</Code>")),
+            };
+            words_of_open(&open, "fathom-1-2")
+        };
+        let refused = of(false);
+        let asked = "3 multipart uploads that this load began could not be aborted: HTTP 403 AccessDenied; their names begin with fathom-1-2";
+        assert_eq!(refused, asked);
+        assert!(of(true).contains("given up at a second signal, after a first failure: HTTP 403"));
     }
 }

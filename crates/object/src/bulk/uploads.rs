@@ -1,6 +1,6 @@
 //! Multipart uploads that were begun and have not ended: of no use to anybody.
 
-use super::{Bulk, patiently};
+use super::{Bulk, is_impatient, patiently};
 use crate::client::Client;
 use crate::failure::{Failure, element};
 use crate::payload::Object;
@@ -14,7 +14,21 @@ use units::lossless::to_u64;
 pub(crate) struct Aborted {
     pub(crate) measured: Measurements,
     pub(crate) left: u64,
+    /// Nobody waited for the rest any more.
+    pub(crate) is_given_up: bool,
     pub(crate) first: Option<Failure>,
+}
+
+impl Aborted {
+    /// Where the server did not list what else is open: it refused, or nobody waited for it.
+    fn unlisted(self, refused: Option<Failure>) -> Self {
+        Self {
+            left: self.left.max(1),
+            is_given_up: self.is_given_up || refused.is_none(),
+            first: self.first.or(refused),
+            ..self
+        }
+    }
 }
 
 impl Bulk {
@@ -32,6 +46,7 @@ impl Bulk {
         let mut out = Aborted {
             measured: done.measured,
             left: to_u64(done.undone.len()),
+            is_given_up: done.unreached > 0 && is_impatient(),
             first: done.first,
         };
         if !lists {
@@ -40,19 +55,23 @@ impl Bulk {
         // A page may be followed by others; each is shorter by what was aborted.
         loop {
             let open = match self.open_uploads() {
-                Some(Ok(open)) if open.is_empty() => return Aborted { left: 0, ..out },
-                Some(Ok(open)) => open,
-                unlisted => {
-                    let failure = unlisted.and_then(Result::err);
-                    (out.left, out.first) = (out.left.max(1), out.first.or(failure));
-                    return out;
+                Some(Ok(open)) if open.is_empty() => {
+                    return Aborted {
+                        left: 0,
+                        is_given_up: false,
+                        ..out
+                    };
                 }
+                Some(Ok(open)) => open,
+                Some(Err(failure)) => return out.unlisted(Some(failure)),
+                None => return out.unlisted(None),
             };
             let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
             out.measured.merge(&done.measured);
             if done.undone.len() == open.len() {
                 return Aborted {
                     left: to_u64(open.len()),
+                    is_given_up: done.unreached > 0 && is_impatient(),
                     first: out.first.or(done.first),
                     ..out
                 };

@@ -85,6 +85,22 @@ impl Setup {
         }
     }
 
+    /// The same, where what one rank cannot make none begins with: each says what any of them has left.
+    ///
+    /// # Errors
+    /// As there, on all ranks.
+    pub fn make_with_others(
+        plan: &LoadPlan,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, LoadError> {
+        let setup = Self::make(plan, context, watch)?;
+        match meet(context) {
+            Ok(()) => Ok(setup),
+            Err(error) => Err(setup.given_up(context, error)),
+        }
+    }
+
     /// One load, and the removal of what its users made. What an earlier one has deleted of the
     /// setup's objects is made again before.
     ///

@@ -22,6 +22,8 @@ impl Setup {
         }
         if aborted.left > 0 {
             self.bulk.tell_of_open(&aborted, record);
+        }
+        if aborted.is_given_up {
             give_up(record);
         }
         self.delete(&remains.objects, record);
@@ -54,10 +56,10 @@ impl Setup {
                 .bulk
                 .each(Call::Delete, objects, &is_impatient, &mut |_| ());
             left = self.bulk.tell_of_left(&done, record);
-            teardown = done.measured;
-            if left > 0 {
+            if done.unreached > 0 {
                 give_up(record);
             }
+            teardown = done.measured;
         }
         if let Some(load) = &mut record.load {
             load.left_behind += left;
@@ -89,8 +91,9 @@ pub(super) struct LeftBucket(Option<Bulk>);
 
 impl LeftBucket {
     pub(super) fn remove(self, record: &mut Record, patience: BucketPatience) {
-        let time = patience.time();
-        if self.0.is_none_or(|bulk| bulk.remove_bucket(time)) {
+        let left = self.0.map(|bulk| bulk.remove_bucket(patience.time()));
+        let left = left.unwrap_or_default();
+        if left.is_empty() {
             return;
         }
         let why = match is_impatient() {
@@ -98,7 +101,8 @@ impl LeftBucket {
             false => "it holds something else, or the server is gone",
         };
         record.notices.push(format!(
-            "the bucket that this load made could not be removed: {why}"
+            "the bucket that this load made could not be removed: {why}; it is left at {}",
+            left.join(", ")
         ));
         give_up(record);
     }

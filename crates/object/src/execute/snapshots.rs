@@ -15,11 +15,20 @@ use units::lossless::to_u64;
 /// So many objects are removed before anybody could tell.
 const SOON: usize = 100;
 
-/// What is said of a load that did not come to the end of its removal.
-fn left_under(root: &str) -> String {
-    format!(
-        "what this load made had not been removed from the server when this was written; its names begin with {root}"
-    )
+/// What is said of a load that did not come to the end of its removal; nothing of what shall stay.
+fn left_under(plan: &LoadPlan, settings: &LoadSettings) -> Option<String> {
+    let (names, removal) = (&settings.told_names, &settings.told_removal);
+    (!plan.keep).then(|| format!("{NOT_REMOVED}{names}{removal}"))
+}
+
+const NOT_REMOVED: &str = "what this load made had not been removed from the server when this was written; its names begin with ";
+
+/// What the names of what a load had made begin with, where a record says that it had not been removed, and
+/// how it is.
+#[must_use]
+pub fn not_removed(record: &Record) -> Option<&str> {
+    let mut notices = record.notices.iter();
+    notices.find_map(|notice| notice.strip_prefix(NOT_REMOVED))
 }
 
 /// What is told while what a load needs is made.
@@ -43,14 +52,12 @@ impl SetupSnapshots {
                 scenario: plan.scenario.name.clone(),
                 ..LoadAccount::default()
             }),
-            notices: vec![left_under(&settings.root)],
+            notices: left_under(plan, settings).into_iter().collect(),
             outcome: unended(message.to_owned()),
             ..context.record("load", &plan.name(), None)
         };
-        // Of a rank the others may yet refuse what was asked, and then nothing is kept.
-        let first_ns = context.peers().map_or(0, |_| rule.every_ns);
         Some(Self {
-            next: context.clock.now().saturating_add(first_ns),
+            next: 0,
             clock: context.clock,
             was_told: false,
             rule,
@@ -88,8 +95,8 @@ pub(super) struct LoadSnapshots {
     rule: SnapshotRule,
     /// What is known of the load from its beginning.
     base: Record,
-    /// What the names of its objects begin with.
-    root: String,
+    /// What is said of what it made.
+    left: Option<String>,
     /// When the measured time begins.
     from: u64,
     next: u64,
@@ -107,16 +114,16 @@ impl LoadSnapshots {
     ) -> Option<Self> {
         let rule = context.snapshots.clone()?;
         let lasts = plan.scenario.course().total_ns();
-        let root = setup.settings.root.clone();
+        let left = left_under(plan, &setup.settings);
         let mut base = Record {
             asked: rule.asked.clone(),
             interval_ns: context.interval_ns,
             ..account::begun(record.clone(), plan, setup)
         };
-        base.notices.push(left_under(&root));
+        base.notices.extend(left.clone());
         Some(Self {
             base,
-            root,
+            left,
             from: 0,
             next: 0,
             is_long: lasts.saturating_add(plan.warmup_ns) >= rule.every_ns,
@@ -163,7 +170,7 @@ impl LoadSnapshots {
             load.left_behind += to_u64(objects);
             load.uploads_left_behind += to_u64(uploads);
         }
-        record.notices.push(left_under(&self.root));
+        record.notices.extend(self.left.clone());
         self.hand_over(record);
     }
 

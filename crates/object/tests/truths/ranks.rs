@@ -2,7 +2,7 @@
 
 use super::server::{Act, Asked, Server};
 use super::{MS, context, plan, preset};
-use host::{CommonStart, Context, NoWatch, PeerFault, Peers, StartBy};
+use host::{CommonStart, Context, NoWatch, PeerFault, Peers, SnapshotRule, StartBy};
 use object::{LoadError, LoadPlan, LoadShare, Setup, execute};
 use record::{GroupAccount, Record, Status};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -103,6 +103,17 @@ fn a_rank_that_misses_the_start_ends_the_other_and_meets_it_as_often_as_that_doe
 
 /// What comes of a load of two ranks, whose keys end with their numbers.
 fn both(whole: &LoadPlan, late: Option<u32>) -> [Result<Record, LoadError>; 2] {
+    both_do(whole, late, |part, context| {
+        execute(part, context, &mut NoWatch)
+    })
+}
+
+/// What two ranks do with their parts of a load.
+fn both_do<T: Send>(
+    whole: &LoadPlan,
+    late: Option<u32>,
+    what: impl Fn(&LoadPlan, &Context) -> T + Sync,
+) -> [T; 2] {
     let is_halted = Arc::new(AtomicBool::new(false));
     let [(to_first, first), (to_second, second)] = [channel(), channel()];
     let ranks = [(to_second, first), (to_first, second)];
@@ -119,13 +130,15 @@ fn both(whole: &LoadPlan, late: Option<u32>) -> [Result<Record, LoadError>; 2] {
             if let Some(credentials) = &mut part.credentials {
                 credentials.access_key = key_of(rank);
             }
-            scope.spawn(move || execute(&part, &of_two(rank, peers), &mut NoWatch))
+            let what = &what;
+            scope.spawn(move || what(&part, &of_two(rank, peers)))
         });
         let ranks: Vec<_> = ranks.collect();
         let ended = ranks.into_iter().map(|rank| rank.join().unwrap());
         ended.collect()
     });
-    ended.try_into().unwrap()
+    let ended: Result<[T; 2], _> = ended.try_into();
+    ended.unwrap_or_else(|_| unreachable!("there are two"))
 }
 
 fn key_of(rank: u32) -> String {
@@ -189,6 +202,84 @@ fn each_of_ranks_that_do_not_begin_says_what_any_of_them_has_left() {
             assert_eq!(error.matches(left).count(), 1, "{error}");
         }
     }
+}
+
+/// A search makes what it needs before the root says the first rate.
+#[test]
+fn a_setup_that_is_refused_to_one_rank_is_refused_to_both_and_each_says_what_is_left() {
+    for failing in 0..2 {
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "DELETE" if !is_bucket(asked) && asked.head.contains(&key_of(failing)) => {
+                Act::Status(403, "AccessDenied")
+            }
+            _ if puts(asked, failing) && asked.path.ends_with("seed-000000") => {
+                Act::Status(403, "AccessDenied")
+            }
+            _ => Act::Answer,
+        });
+        let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+        let made = both_do(&whole, None, |part, context| {
+            Setup::make_with_others(part, context, &mut NoWatch).map(drop)
+        });
+        for ended in made {
+            let error = ended.unwrap_err().to_string();
+            let left = format!("; rank {failing}: 10 objects that this load made could not be");
+            assert!(
+                error.contains("1 of 10 objects that the load reads"),
+                "{error}"
+            );
+            assert!(error.contains(&left), "{failing}: {error}");
+            // Both ranks' objects have names that begin alike.
+            assert!(
+                error.contains("their names begin with fathom-7- at s3://bucket@"),
+                "{error}"
+            );
+            assert!(error.contains(" --include 'fathom-7-*' "), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_to_one_rank_is_so_before_any_has_made_an_object() {
+    let server = Server::start(|asked| match asked.head.contains(&key_of(1)) {
+        true => Act::Status(403, "AccessDenied"),
+        false => Act::Answer,
+    });
+    let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+    for ended in both(&whole, None) {
+        let error = ended.unwrap_err().to_string();
+        assert!(error.contains("refuses access to bucket"), "{error}");
+    }
+    assert_eq!(server.count("PUT"), 0);
+    assert_eq!(server.objects(), 0, "the first has removed its bucket");
+}
+
+/// Whoever is killed at once leaves word of it.
+#[test]
+fn a_rank_says_that_it_has_begun_before_it_makes_its_first_object() {
+    let server = Server::start(|asked| match puts(asked, 0) {
+        true => Act::Status(403, "AccessDenied"),
+        false => Act::Answer,
+    });
+    let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+    let (to, said) = channel();
+    let rule = SnapshotRule::new(60_000 * MS, to);
+    let ended = both_do(&whole, None, |part, context| {
+        let telling = Context {
+            snapshots: Some(rule.clone().of_one(Default::default())),
+            ..context.clone()
+        };
+        execute(part, &telling, &mut NoWatch).map(drop)
+    });
+    assert!(ended.iter().all(Result::is_err));
+    let said: Vec<Record> = said.try_iter().collect();
+    let left = said.iter().map(|record| {
+        assert_eq!(record.outcome.status, Status::Incomplete);
+        let names = object::not_removed(record).unwrap();
+        assert!(names.starts_with("fathom-7- at s3://bucket@"), "{names}");
+        record.load.as_ref().unwrap().left_behind
+    });
+    assert_eq!(left.collect::<Vec<_>>(), [0, 0]);
 }
 
 #[test]

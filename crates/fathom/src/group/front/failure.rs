@@ -10,7 +10,7 @@ impl LaunchFront {
     pub(super) fn failure(&self, status: ExitStatus, muster: &Muster) -> String {
         if muster.is_complete() {
             return format!(
-                "{} ended with {status} after all of its ranks had begun, and none said how the run ended: a rank was killed, or its host was lost; what the launcher said above names it. With --records the first host has kept what all had measured up to ten seconds before (--save-every)",
+                "{} ended with {status} after all of its ranks had begun, and none said how the run ended: a rank was killed, or its host was lost; what the launcher said above names it. With --records the first host has kept what all had measured up to ten seconds before (--save-every), or that a load had begun to make what it needs; it has no line where ranks had not come so far",
                 self.launcher.program.display(),
             );
         }
