@@ -11,7 +11,7 @@ use record::{
     Verification, VerificationFailure,
 };
 use std::collections::BTreeMap;
-use units::Bytes;
+use units::{Bytes, counted};
 
 /// What a run left when its threads had ended.
 pub(crate) struct LoadEnd {
@@ -139,7 +139,8 @@ fn judged(record: &Record, results: &[ThresholdResult]) -> Outcome {
     // Of many ranks each does its part, and that may be nothing.
     let is_one_of_many = record.group.as_ref().is_some_and(|group| group.size > 1);
     if wrong > 0 {
-        let what = format!("{wrong} objects held other bytes than were written");
+        let wrong = counted(wrong, "object");
+        let what = format!("{wrong} held other bytes than were written");
         outcome(Status::Failed, 1, what)
     } else if count == 0 && errors > 0 {
         outcome(Status::Failed, 1, "every operation failed".into())
@@ -149,12 +150,13 @@ fn judged(record: &Record, results: &[ThresholdResult]) -> Outcome {
         let what = "verification was asked for, and no object was read back: nothing was checked";
         outcome(Status::Incomplete, 5, what.into())
     } else if missed > 0 {
-        let what = format!("{missed} of {} thresholds missed", results.len());
+        let all = counted(results.len(), "threshold");
+        let what = format!("{missed} of {all} missed");
         outcome(Status::Ok, 3, what)
     } else if errors > 0 && !tolerates {
         let what = format!(
-            "{errors} of {} operations failed; a threshold such as errors<1% says how many may",
-            count + errors
+            "{errors} of {} failed; a threshold such as errors<1% says how many may",
+            counted(count + errors, "operation")
         );
         outcome(Status::Failed, 1, what)
     } else {
@@ -278,7 +280,8 @@ fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64)
         .sum();
     let course = plan.scenario.course();
     // Answers after the last arrival lengthen the run, not the schedule; a signal shortens it.
-    let seconds = elapsed_ns.min(course.total_ns()) as f64 / 1e9;
+    let over_ns = elapsed_ns.min(course.total_ns());
+    let seconds = over_ns as f64 / 1e9;
     let asked = match &plan.scenario.arrivals {
         Arrivals::Open { rate, .. } => rate.mean(),
         Arrivals::Closed { .. } => 0.0,
@@ -291,6 +294,7 @@ fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64)
         } else {
             0.0
         },
+        over_ns: Some(over_ns),
         unsent,
     }
 }

@@ -107,10 +107,11 @@ impl Record {
     }
 
     /// How long a schedule asked for operations: from the common start, where a rank began later than
-    /// that as well; in nanoseconds.
+    /// that as well, and of a load until the last was due; in nanoseconds.
     #[must_use]
     pub fn paced_ns(&self) -> u64 {
-        self.elapsed_ns.saturating_add(self.unmeasured_ns())
+        let told = self.pace.as_ref().and_then(|pace| pace.over_ns);
+        told.unwrap_or_else(|| self.elapsed_ns.saturating_add(self.unmeasured_ns()))
     }
 
     /// Bytes of all kinds a second of the time in which a schedule asked for them; `None` where kinds

@@ -32,13 +32,20 @@ pub struct StonewallAccount {
 impl StonewallAccount {
     /// Of all workers of both.
     pub(crate) fn merge(&mut self, other: Self) {
+        let went_on = self.wear_out_ns.or(other.wear_out_ns).is_some();
+        let over = self.over_at().max(other.over_at());
         self.at_ns = self.at_ns.max(other.at_ns);
+        self.wear_out_ns = went_on.then(|| over.saturating_sub(self.at_ns));
         add_to(&mut self.operations, other.operations);
         add_to(&mut self.bytes, other.bytes);
         self.fewest = self.fewest.min(other.fewest);
         self.most = self.most.max(other.most);
-        self.wear_out_ns = self.wear_out_ns.max(other.wear_out_ns);
         self.cut = self.cut.saturating_add(other.cut);
+    }
+
+    /// When the last of the wear-out ended, or the stonewall where nobody went on.
+    fn over_at(&self) -> u64 {
+        self.at_ns.saturating_add(self.wear_out_ns.unwrap_or(0))
     }
 
     /// Whether the time came while somebody was at work; where nobody was, there was no stonewall.
@@ -71,4 +78,34 @@ pub(crate) fn of_stonewall(
     value: impl Fn(&StonewallAccount) -> Option<f64>,
 ) -> Option<f64> {
     record.stonewall.as_ref().and_then(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wear_out_of_all_ends_with_the_last_of_them() {
+        let of = |at_ns, wear_out_ns| StonewallAccount {
+            at_ns,
+            wear_out_ns,
+            ..StonewallAccount::default()
+        };
+        let joined = |one: (u64, Option<u64>), other: (u64, Option<u64>)| {
+            let mut all = of(one.0, one.1);
+            all.merge(of(other.0, other.1));
+            (all.at_ns, all.wear_out_ns)
+        };
+        // Who looked late had less time to go on: until 5.4 s, and not until 4.4 and 2.4 s.
+        assert_eq!(
+            joined((3_000, Some(2_400)), (4_400, Some(0))),
+            (4_400, Some(1_000))
+        );
+        assert_eq!(
+            joined((4_400, Some(0)), (3_000, Some(2_400))),
+            (4_400, Some(1_000))
+        );
+        assert_eq!(joined((3_000, Some(900)), (4_400, None)), (4_400, Some(0)));
+        assert_eq!(joined((3_000, None), (4_400, None)), (4_400, None));
+    }
 }

@@ -93,7 +93,10 @@ impl Record {
         if missed > 0 && self.outcome == Outcome::default() {
             self.outcome = Outcome {
                 exit_code: 3,
-                message: Some(format!("{missed} of {} thresholds missed", results.len())),
+                message: Some(format!(
+                    "{missed} of {} missed",
+                    units::counted(results.len(), "threshold")
+                )),
                 ..Outcome::default()
             };
         }

@@ -286,6 +286,7 @@ fn pace() -> PaceAccount {
         asked_bytes_per_second: Some(0.1),
         achieved_per_second: 999.7,
         unsent: 3,
+        over_ns: Some(6),
     }
 }
 
@@ -848,6 +849,8 @@ fn a_host_that_ended_at_its_first_operation_kept_no_rate_of_the_whole_time() {
     let (mut long, mut other) = (part("a"), part("b"));
     for part in [&mut long, &mut other] {
         part.hosts[0].late_ns = 0;
+        // As records say it that do not tell over which time it is.
+        part.pace.as_mut().unwrap().over_ns = None;
     }
     let longest = long.elapsed_ns;
     (other.elapsed_ns, other.outcome.status) = (50_000, Status::Failed);
@@ -915,11 +918,20 @@ fn of_a_load_that_ended_by_itself_late_answers_of_one_rank_take_nothing_from_the
     };
     let mut long = of("a", 4 * SECOND);
     // It was asked for operations in two of its seconds.
-    long.pace.as_mut().unwrap().achieved_per_second = 200.0;
+    let asked_in = |part: &mut Record, over_ns| {
+        let pace = part.pace.as_mut().unwrap();
+        (pace.achieved_per_second, pace.over_ns) = (200.0, Some(over_ns));
+    };
+    asked_in(&mut long, 2 * SECOND);
     let mut short = of("b", 2 * SECOND);
+    asked_in(&mut short, 2 * SECOND);
     assert_eq!(achieved(&[&long, &short]), 400.0);
     short.outcome.status = Status::Failed;
-    assert_eq!(achieved(&[&long, &short]), 300.0, "nobody arrived any more");
+    assert_eq!(achieved(&[&long, &short]), 400.0, "what failed had begun");
+    let cut = of("c", SECOND);
+    assert_eq!(achieved(&[&long, &cut]), 300.0, "nobody arrived any more");
+    let all = merged(&[&long, &cut]).unwrap();
+    assert_eq!(all.paced_ns(), 2 * SECOND);
 }
 
 #[test]
@@ -939,7 +951,7 @@ fn a_threshold_is_held_against_the_whole() {
         let mut part = part(id);
         part.outcome = Outcome {
             exit_code: 3,
-            message: Some("1 of 1 thresholds missed".into()),
+            message: Some("1 of 1 threshold missed".into()),
             ..Outcome::default()
         };
         part.thresholds = vec![ThresholdResult {

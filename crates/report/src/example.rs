@@ -263,6 +263,7 @@ pub(crate) fn oltp() -> Record {
             asked_bytes_per_second: None,
             achieved_per_second: 10_843.5,
             unsent: 0,
+            over_ns: None,
         }),
         verification: Some(verification()),
         coverage: Some(coverage()),

@@ -117,6 +117,7 @@ mod tests {
                 asked_bytes_per_second: None,
                 achieved_per_second: achieved,
                 unsent,
+                over_ns: None,
             }),
             ..sound()
         }

@@ -68,6 +68,7 @@ fn kept(own: &Record) -> Option<f64> {
         asked_per_second,
         asked_bytes_per_second,
         achieved_per_second,
+        over_ns: _,
         unsent,
     } = *pace;
     let begun = achieved_per_second * u64_to_f64(own.paced_ns()) / 1e9;

@@ -208,18 +208,20 @@ impl PaceAccount {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
         // Who measured nothing kept no pace, and no other host had to keep it instead.
+        let told = |part: &Record| part.pace.as_ref().and_then(|pace| pace.over_ns);
+        let over = |part: &Record, late_ns| {
+            told(part).unwrap_or_else(|| part.elapsed_ns.saturating_add(late_ns))
+        };
         let measured: Vec<(&Record, u64)> = parts
             .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns)| (part, part.elapsed_ns.saturating_add(late_ns)))
+            .map(|(part, late_ns)| (part, over(part, late_ns)))
             .collect();
         let worked = measured.iter().filter(|(part, _)| part.had_work());
-        let longest = worked.map(|(_, paced_ns)| *paced_ns).max();
-        // What ended early, for it failed, was no rate of the whole time. A load that ended by itself
-        // went through its whole schedule: what lasted longer were answers, of one host or another.
-        let was_cut = |part: &Record| part.load.is_none() || part.outcome.status != Status::Ok;
-        let over_all = |part: &Record, paced_ns: u64, pace: &Self| match longest {
-            Some(longest) if longest > paced_ns && was_cut(part) => Self {
-                achieved_per_second: pace.achieved_per_second * u64_to_f64(paced_ns)
+        let longest = worked.map(|(_, over_ns)| *over_ns).max();
+        // What ended early, for it failed or had done its part, was no rate of the whole time.
+        let over_all = |part: &Record, over_ns: u64, pace: &Self| match longest {
+            Some(longest) if longest > over_ns => Self {
+                achieved_per_second: pace.achieved_per_second * u64_to_f64(over_ns)
                     / u64_to_f64(longest),
                 ..pace.clone()
             },
@@ -227,12 +229,13 @@ impl PaceAccount {
         };
         let paces = measured
             .iter()
-            .map(|(part, paced_ns)| Some(over_all(part, *paced_ns, part.pace.as_ref()?)));
+            .map(|(part, over_ns)| Some(over_all(part, *over_ns, part.pace.as_ref()?)));
         let paces: Option<Vec<Self>> = paces.collect();
         paces?.into_iter().reduce(|all, part| Self {
             asked_per_second: plus(all.asked_per_second, part.asked_per_second),
             asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
             achieved_per_second: all.achieved_per_second + part.achieved_per_second,
+            over_ns: all.over_ns.max(part.over_ns),
             unsent: all.unsent.saturating_add(part.unsent),
         })
     }

@@ -32,6 +32,7 @@ pub(crate) fn pace(
         asked_per_second: pace.rate_iops.map(|rate| rate.0 * share),
         asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0 * share),
         achieved_per_second: achieved,
+        over_ns: Some(paced_ns),
         unsent,
     })
 }
