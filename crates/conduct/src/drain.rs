@@ -6,7 +6,7 @@ use record::StorageLayer;
 use run::resolve;
 use std::fs::File;
 use sys::Clock;
-use units::{Bytes, Nanos};
+use units::{Bytes, Nanos, counted};
 
 /// Less than this waiting to be written is what an idle machine always has.
 const SETTLED_BYTES: u64 = 16 << 20;
@@ -136,15 +136,15 @@ impl Left {
             format!(" (it found {})", Bytes(found_bytes))
         };
         let files = if unsynced > 0 {
-            format!(", {unsynced} files not synced")
+            format!(", {} not synced", counted(unsynced, "file"))
         } else {
             String::new()
         };
         format!(
-            "the slot before had not settled after {}: {} unwritten{found}, {} requests at the device{files}",
+            "the slot before had not settled after {}: {} unwritten{found}, {} at the device{files}",
             Nanos(limit_ns),
             Bytes(self.unwritten_bytes),
-            self.in_flight
+            counted(self.in_flight, "request")
         )
     }
 }

@@ -233,10 +233,14 @@ impl<'a> SlotConductor<'a> {
             failures.extend(stop(open.server, &open.place, self.context, record));
             (self.hook)(SlotStep::ServerStopped);
             let orphans = end_orphans(&open.place.mark);
-            if orphans > 0 {
-                record.notices.push(format!(
-                    "{orphans} processes had left their group and were ended"
-                ));
+            match orphans {
+                0 => {}
+                1 => record
+                    .notices
+                    .push("a process had left its group and was ended".to_owned()),
+                several => record.notices.push(format!(
+                    "{several} processes had left their group and were ended"
+                )),
             }
             self.last = open.task;
             failures.extend(self.experiment.check_unexchanged(turn).err());

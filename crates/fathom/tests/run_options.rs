@@ -1264,7 +1264,7 @@ fn a_threshold_that_is_missed_is_exit_code_3_and_stands_in_the_record() {
     let sim = "f --engine sim --sim-model latency=100us --duration 200ms --file-size 1M";
     for (threshold, code, said) in [
         ("read.p50<10ms", 0, "threshold     met read.p50<10ms: "),
-        ("iops>=10M", 3, "1 of 1 thresholds missed"),
+        ("iops>=10M", 3, "1 of 1 threshold missed"),
         (
             "write.p99<1s",
             2,

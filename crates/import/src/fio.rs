@@ -21,7 +21,7 @@ use job::Job;
 use options::Options;
 use record::{DeviceAccount, ErrorCount, Measurements, Outcome, Record, Status, Summary};
 use std::collections::BTreeMap;
-use units::time;
+use units::{counted, time};
 
 /// The least run after which fio's device counters, which it polls every 250 ms, are within a few
 /// per cent.
@@ -123,11 +123,15 @@ fn printed_besides(documents: &Documents<'_>) -> Vec<String> {
     };
     match (lines.len(), lines.iter().find(grave)) {
         (0, _) => Vec::new(),
-        (count, None) => vec![format!("fio printed {count} lines besides its JSON")],
+        (count, None) => vec![format!(
+            "fio printed {} besides its JSON",
+            counted(count, "line")
+        )],
         (count, Some(line)) => {
             let shown: String = line.trim().chars().take(120).collect();
             vec![format!(
-                "fio printed {count} lines besides its JSON, among them: {shown}"
+                "fio printed {} besides its JSON, among them: {shown}",
+                counted(count, "line")
             )]
         }
     }

@@ -60,9 +60,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if let Some(&(index, most)) = missing.iter().max_by_key(|(_, ns)| *ns) {
         let share = percent(ratio(most, elapsed));
         let message = format!(
-            "{} of {} workers did not work throughout; worker {index} missed {share} of the measured time",
+            "{} of {} did not work throughout; worker {index} missed {share} of the measured time",
             missing.len(),
-            record.workers.len()
+            units::counted(record.workers.len(), "worker")
         );
         let advice = "the rate mixes times with more and with fewer workers: give each worker the same amount, or run for a fixed --duration";
         out.push(RULE.finding(Severity::Warning, message, advice));

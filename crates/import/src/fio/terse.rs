@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::node::sound;
 use crate::origin::Origin;
 use record::{ErrorCount, Outcome, Record, Status, Summary};
-use units::time;
+use units::{counted, time};
 use workload::fio::names::DISK_COUNTERS;
 
 const MICRO_NS: f64 = 1000.0;
@@ -80,9 +80,10 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
     if besides > 0
         && let Some(first) = records.first_mut()
     {
-        first
-            .notices
-            .push(format!("fio printed {besides} lines besides its results"));
+        first.notices.push(format!(
+            "fio printed {} besides its results",
+            counted(besides, "line")
+        ));
     }
     Ok(records)
 }

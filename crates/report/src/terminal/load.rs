@@ -58,14 +58,14 @@ fn lead(page: &mut Page, record: &Record) {
             of("stages")
         ),
         None => format!(
-            "open loop, {} {} over at most {} connections",
+            "open loop, {} {} over at most {}",
             of("arrival"),
             of("rate"),
-            of("connections")
+            counted(of("connections"), "connection")
         ),
     };
     let keep = match record.effective.get("http2-connections") {
-        Some(shared) => format!("{shared} connections shared"),
+        Some(shared) => format!("{} shared", counted(shared, "connection")),
         None if of("new-connections") == "true" => "a connection a request".to_owned(),
         None => "keep-alive".to_owned(),
     };
@@ -256,8 +256,8 @@ fn outcome(page: &mut Page, record: &Record) {
         page.fact(
             "abandoned",
             &format!(
-                "{} requests still unanswered at the end",
-                record.loops.abandoned
+                "{} still unanswered at the end",
+                counted(record.loops.abandoned, "request")
             ),
         );
     }

@@ -7,6 +7,7 @@ use record::{
     Verification,
 };
 use std::collections::BTreeMap;
+use units::counted;
 use workload::VerifyWhen;
 
 impl Ended<'_> {
@@ -31,105 +32,60 @@ impl Ended<'_> {
         out.into_values().collect()
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub(super) fn outcome(
         &self,
         operations: &Measurements,
         verification: Option<&Verification>,
         errors: &[ErrorCount],
     ) -> Outcome {
-        let lost = self.resolved.effective.threads as usize - self.reports.len();
-        let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
-        let failed_workers: Vec<&String> = self
-            .reports
-            .iter()
-            .filter_map(|(_, report)| report.error.as_ref())
-            .collect();
-        let lock_failures: u64 = self
-            .reports
-            .iter()
-            .map(|(_, report)| report.lock_failures)
-            .sum();
         let outcome = |status, exit_code, message: String| Outcome {
             status,
             exit_code,
             message: Some(message),
         };
+        let lost = self.resolved.effective.threads as usize - self.reports.len();
         if let Some(caught) = sys::caught_signal() {
-            let signal = caught.signal;
-            let lost = if lost > 0 {
-                format!("; {lost} workers did not end and {GIVEN_UP}")
-            } else {
-                String::new()
-            };
-            return outcome(
-                Status::Interrupted,
-                caught.exit_code(),
-                format!("stopped by signal {signal}; what was measured until then is here{lost}"),
-            );
+            let message = stopped(caught.signal, lost);
+            return outcome(Status::Interrupted, caught.exit_code(), message);
         }
-        if let Some(error) = failed_workers.first() {
-            return outcome(
-                Status::Failed,
-                1,
-                format!(
-                    "{} of {} workers failed: {error}",
-                    failed_workers.len(),
-                    self.resolved.effective.threads
-                ),
-            );
+        let failed = self
+            .failed_workers()
+            .or_else(|| failed_operations(errors))
+            .or_else(|| unlike_written(verification?))
+            .or_else(|| self.failed_locks());
+        if let Some(what) = failed {
+            return outcome(Status::Failed, 1, what);
         }
-        if let Some(error) = errors.first() {
-            let total: u64 = errors.iter().map(|e| e.count).sum();
-            let place = if error.first_file.is_empty() {
-                String::new()
-            } else {
-                format!(" of {}", error.first_file)
-            };
-            let message = format!(
-                "{total} operation{} failed, the first {} with {} at byte {}{place}",
-                if total == 1 { "" } else { "s" },
-                error.operation,
-                error.error,
-                error.first_offset
-            );
-            return outcome(Status::Failed, 1, message);
-        }
-        if let Some(found) = verification.filter(|v| v.failures > 0) {
-            return outcome(
-                Status::Failed,
-                1,
-                format!(
-                    "{} of {} verified blocks do not hold what was written",
-                    found.failures, found.operations
-                ),
-            );
-        }
-        if lock_failures > 0 {
-            return outcome(
-                Status::Failed,
-                1,
-                format!(
-                    "{lock_failures} locks could not be taken; does the file system have locks?"
-                ),
-            );
-        }
-        if lost > 0 || abandoned > 0 {
-            return outcome(
-                Status::Incomplete,
-                5,
-                format!(
-                    "{lost} workers and {abandoned} operations did not end in time and {GIVEN_UP}"
-                ),
-            );
-        }
-        self.left_undone(operations, verification)
-            .map_or_else(Outcome::default, |what| {
-                outcome(Status::Incomplete, 5, what.into())
-            })
+        let undone = self
+            .given_up(lost)
+            .or_else(|| Some(self.left_undone(operations, verification)?.to_owned()));
+        undone.map_or_else(Outcome::default, |what| {
+            outcome(Status::Incomplete, 5, what)
+        })
+    }
+
+    fn failed_workers(&self) -> Option<String> {
+        let reports = self.reports.iter();
+        let errors = reports.filter_map(|(_, report)| report.error.as_ref());
+        let errors: Vec<&String> = errors.collect();
+        let first = errors.first()?;
+        let all = counted(self.resolved.effective.threads, "worker");
+        Some(format!("{} of {all} failed: {first}", errors.len()))
+    }
+
+    fn failed_locks(&self) -> Option<String> {
+        let reports = self.reports.iter();
+        let failed: u64 = reports.map(|(_, report)| report.lock_failures).sum();
+        let locks = counted(failed, "lock");
+        (failed > 0)
+            .then(|| format!("{locks} could not be taken; does the file system have locks?"))
+    }
+
+    fn given_up(&self, lost: usize) -> Option<String> {
+        let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
+        let (workers, operations) = (counted(lost, "worker"), counted(abandoned, "operation"));
+        (lost > 0 || abandoned > 0)
+            .then(|| format!("{workers} and {operations} did not end in time and {GIVEN_UP}"))
     }
 
     /// What the run was for and did not do, although nothing failed.
@@ -178,6 +134,45 @@ impl Ended<'_> {
             .then(|| NOTHING_CHECKED.to_owned());
         idle.into_iter().chain(unchecked).collect()
     }
+}
+
+/// What is said of a run that a signal has ended, and of workers that did not end then.
+fn stopped(signal: i32, lost: usize) -> String {
+    let lost = match lost {
+        0 => String::new(),
+        lost => format!(
+            "; those that did not end {GIVEN_UP}: {}",
+            counted(lost, "worker")
+        ),
+    };
+    format!("stopped by signal {signal}; what was measured until then is here{lost}")
+}
+
+fn failed_operations(errors: &[ErrorCount]) -> Option<String> {
+    let error = errors.first()?;
+    let total: u64 = errors.iter().map(|error| error.count).sum();
+    let place = match error.first_file.as_str() {
+        "" => String::new(),
+        file => format!(" of {file}"),
+    };
+    Some(format!(
+        "{} failed, the first {} with {} at byte {}{place}",
+        counted(total, "operation"),
+        error.operation,
+        error.error,
+        error.first_offset
+    ))
+}
+
+fn unlike_written(verification: &Verification) -> Option<String> {
+    let Verification {
+        failures,
+        operations,
+        ..
+    } = verification;
+    let hold = if *failures == 1 { "does" } else { "do" };
+    let blocks = counted(operations, "verified block");
+    (*failures > 0).then(|| format!("{failures} of {blocks} {hold} not hold what was written"))
 }
 
 fn error_class(failure: &Failure) -> ErrorClass {

@@ -25,8 +25,9 @@ pub(super) fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), Ru
     let needed = files * (shared_by * locks + 1) + 64;
     if needed > limit && workload.files.meta.is_empty() {
         return Err(RunError::Unsuitable(format!(
-            "up to {needed} files would be open (--threads {} on {files} files, and what else is open), and `ulimit -n` allows {limit}; use fewer files or threads, or raise the limit",
-            workload.threads
+            "up to {needed} files would be open (--threads {} on {}, and what else is open), and `ulimit -n` allows {limit}; use fewer files or threads, or raise the limit",
+            workload.threads,
+            units::counted(files, "file")
         )));
     }
     Ok(())

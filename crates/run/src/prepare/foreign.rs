@@ -65,8 +65,12 @@ pub(super) fn check(
     if foreign == 0 {
         return Ok(());
     }
+    let first = match foreign {
+        1 => "block holds".to_owned(),
+        several => format!("{several} blocks hold"),
+    };
     Err(RunError::Unsuitable(format!(
-        "{} was not written by a verified run of Fathom with the pattern {}: its first {foreign} blocks hold other data, and checking them would say nothing of the storage; give a target that was written so, or write this one first (--write-percent 100 --duration 0s --verify), or whole before the run with --refill",
+        "{} was not written by a verified run of Fathom with the pattern {}: its first {first} other data, and checking them would say nothing of the storage; give a target that was written so, or write this one first (--write-percent 100 --duration 0s --verify), or whole before the run with --refill",
         path.display(),
         pattern_label(workload)
     )))

@@ -35,8 +35,13 @@ fn check_shares(
     if !workload.files.meta.is_empty() || blocks >= workers || !workload.deals_out_blocks() {
         return Ok(());
     }
+    let (are, them) = match blocks {
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
     Err(RunError::Unsuitable(format!(
-        "{blocks} blocks of {} are fewer than the {workers} workers that would share them (group {group}); lower --threads or raise --file-size",
+        "{} of {} {are} fewer than the {workers} workers that would share {them} (group {group}); lower --threads or raise --file-size",
+        units::counted(blocks, "block"),
         workload.blocks.smallest()
     )))
 }
