@@ -81,6 +81,10 @@ struct Lines<'r> {
 impl Lines<'_> {
     fn of(&self, at: usize, own: &HostPart<'_>) -> String {
         let (host, all) = (own.host, own.part.operations.together());
+        if !own.part.had_work() {
+            // What it used while it waited for the others, which a warm-up may have hidden, is no measurement.
+            return format!("{}: measured nothing", host.called());
+        }
         let rate = own.rate();
         let rate = rate.map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
         let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
@@ -186,6 +190,14 @@ mod tests {
         assert_eq!(labelled(&text, "device").len(), 16);
         let ranks = labelled(&text, "ranks");
         assert!(ranks[0].starts_with("1,000 of 1,000 on 16 machines, begun"));
+    }
+
+    #[test]
+    fn of_a_host_to_which_nothing_fell_it_is_told_that_it_measured_nothing() {
+        let text = joined([1000, 0].into_iter(), 1);
+        let hosts = labelled(&text, "host");
+        assert!(hosts[0].starts_with("n0 (rank 0): 1,000 operations, "));
+        assert_eq!(hosts[1], "n1 (rank 1): measured nothing");
     }
 
     #[test]
