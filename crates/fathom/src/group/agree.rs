@@ -11,7 +11,6 @@ use super::words::{fault_of, fault_word};
 use super::work::GroupWork;
 use crate::context;
 use crate::tell::say;
-use group::Word;
 use host::{Machine, PeerFault};
 use record::TargetReach;
 use serde_json::{Value, json};
@@ -69,18 +68,13 @@ pub(super) fn agree(connection: &RankLink, hello: &Hello<'_>) -> Result<Agreed, 
 /// What all know, and the number of the target of each rank.
 fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Vec<u32>), PeerFault> {
     let mut marks = Marks::default();
-    let own = hello.word().to_string().into_bytes();
-    let answer = connection.round(own, |words| {
-        let mut answer = compared(connection, &words, hello, &mut marks);
+    let answer = settled(connection, &hello.word(), |hellos| {
+        let mut answer = compared(connection, hellos, hello, &mut marks);
         answer["drawn"] = json!(host::fresh_run());
         answer["apart"] = json!(apart(&connection.hosts()));
         answer["library"] = json!(connection.library);
-        answer.to_string().into_bytes()
+        answer
     })?;
-    if let Some(fault) = fault_of(&answer) {
-        return Err(fault);
-    }
-    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
     let sets = sets_of(&answer);
     let own = connection.rank as usize;
     let agreed = |value: &Value| Agreed {
@@ -98,17 +92,27 @@ fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Vec<u32>), 
     let Some(places) = answer.get("marks").and_then(Value::as_array) else {
         return Ok((agreed(&answer), sets));
     };
-    let own = seen(places).to_string().into_bytes();
-    let decided = connection.round(own, |words| {
-        one_target(connection, &words, &marks, hello.asked)
-            .to_string()
-            .into_bytes()
+    let decided = settled(connection, &seen(places), |words| {
+        one_target(connection, words, &marks, hello.asked)
     })?;
-    if let Some(fault) = fault_of(&decided) {
-        return Err(fault);
-    }
-    let decided = serde_json::from_slice(&decided).unwrap_or_default();
     Ok((agreed(&decided), sets))
+}
+
+/// A round in which each rank says something of itself: what the root makes of what all say, where nobody is
+/// lost and that is no fault.
+pub(super) fn settled(
+    connection: &RankLink,
+    own: &Value,
+    decide: impl FnOnce(&[Value]) -> Value,
+) -> Result<Value, PeerFault> {
+    let read = |word: &[u8]| -> Value { serde_json::from_slice(word).unwrap_or_default() };
+    let answer = connection.round(own.to_string().into_bytes(), |words| {
+        let words = words.iter().map(|word| Some(read(word.as_ref()?)));
+        let words: Option<Vec<Value>> = words.collect();
+        let answer = words.map_or_else(|| fault_word(&connection.loss()), |words| decide(&words));
+        answer.to_string().into_bytes()
+    })?;
+    fault_of(&answer).map_or_else(|| Ok(read(&answer)), Err)
 }
 
 fn text(value: &Value, key: &str) -> String {
@@ -167,22 +171,10 @@ fn processes(hellos: &[Value]) -> Vec<Option<RankProcess>> {
 }
 
 /// What the root makes of what all say of themselves.
-fn compared(
-    connection: &RankLink,
-    words: &[Option<Word>],
-    own: &Hello<'_>,
-    marks: &mut Marks,
-) -> Value {
-    if words.iter().any(Option::is_none) {
-        return fault_word(&connection.loss());
-    }
-    let hellos = words.iter().flatten();
-    let hellos: Vec<Value> = hellos
-        .map(|word| serde_json::from_slice(word).unwrap_or_default())
-        .collect();
+fn compared(connection: &RankLink, hellos: &[Value], own: &Hello<'_>, marks: &mut Marks) -> Value {
     let names = hellos.iter().map(|hello| text(hello, "host"));
     connection.name_ranks(names.collect());
-    connection.know_processes(processes(&hellos));
+    connection.know_processes(processes(hellos));
     let failed = hellos.iter().map(|hello| {
         let failed = hello.get("failed")?.to_string();
         fault_of(failed.as_bytes())

@@ -4,7 +4,6 @@ use super::connection::RankLink;
 use super::reach::{ReachAsked, kind_of, unlike};
 use super::words::fault_word;
 use super::work::GroupWork;
-use group::Word;
 use host::PeerFault;
 use record::TargetReach;
 use run::safety::{FileId, make_new, remove_own};
@@ -135,17 +134,10 @@ pub(super) fn seen(places: &[Value]) -> Value {
 /// What the root makes of who sees its marks.
 pub(super) fn one_target(
     connection: &RankLink,
-    words: &[Option<Word>],
+    words: &[Value],
     marks: &Marks,
     asked: ReachAsked,
 ) -> Value {
-    if words.iter().any(Option::is_none) {
-        return fault_word(&connection.loss());
-    }
-    let words = words.iter().flatten();
-    let words: Vec<Value> = words
-        .map(|word| serde_json::from_slice(word).unwrap_or_default())
-        .collect();
     let list = |word: &Value, key: &str| {
         let list = word.get(key).and_then(Value::as_array).cloned();
         list.unwrap_or_default()

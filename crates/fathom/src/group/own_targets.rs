@@ -1,8 +1,9 @@
 //! What ranks cannot do where hosts have targets of their own under the name that all have.
 
+use super::agree::settled;
 use super::beforehand::at_targets;
 use super::connection::RankLink;
-use super::words::{fault_by, fault_of, fault_word};
+use super::words::{fault_by, fault_word};
 use super::work::GroupWork;
 use host::PeerFault;
 use serde_json::{Value, json};
@@ -81,23 +82,15 @@ pub(super) fn check(
     }
     let own = users.get(connection.rank as usize);
     let own = own.is_some_and(|(_, users)| *users > 1) && makes(works);
-    let own = json!({ "makes": own }).to_string().into_bytes();
-    let answer = connection.round(own, |words| {
-        if words.iter().any(Option::is_none) {
-            return fault_word(&connection.loss()).to_string().into_bytes();
-        }
-        let makes = words.iter().flatten().map(|word| {
-            let word: Value = serde_json::from_slice(word).unwrap_or_default();
-            word.get("makes").and_then(Value::as_bool) == Some(true)
-        });
-        let crowd = crowd(sets, &makes.collect::<Vec<_>>());
-        let answer = crowd.map_or(json!({}), |ranks| {
+    let decided = settled(connection, &json!({ "makes": own }), |words| {
+        let makes = |word: &Value| word.get("makes").and_then(Value::as_bool) == Some(true);
+        let makes: Vec<bool> = words.iter().map(makes).collect();
+        crowd(sets, &makes).map_or(json!({}), |ranks| {
             let names = ranks.into_iter().map(|rank| connection.called(rank));
             fault_word(&several_writers(&names.collect::<Vec<_>>()))
-        });
-        answer.to_string().into_bytes()
-    })?;
-    fault_of(&answer).map_or(Ok(()), Err)
+        })
+    });
+    decided.map(drop)
 }
 
 /// Nobody is asked to wait for another where each has a target of its own.
