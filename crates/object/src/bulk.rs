@@ -270,7 +270,7 @@ impl Bulk {
             while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 progress(done.get());
-                if is_impatient() {
+                if sys::is_told_twice() {
                     tasks.iter().for_each(tokio::task::JoinHandle::abort);
                 }
                 // A server that is gone, or that refuses all, is not asked a thousand times.
@@ -296,15 +296,10 @@ impl Bulk {
 /// Between two questions for a bucket that others empty.
 const BUCKET_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether somebody has asked twice for the end: what is in flight is given up.
-pub(crate) fn is_impatient() -> bool {
-    sys::caught_signal().is_some_and(|caught| caught.impatient)
-}
-
 /// What comes of it, unless somebody has asked twice for the end before.
 async fn patiently<T>(request: impl Future<Output = T>) -> Option<T> {
     let mut request = std::pin::pin!(request);
-    while !is_impatient() {
+    while !sys::is_told_twice() {
         let answer = tokio::time::timeout(Duration::from_millis(20), &mut request).await;
         if let Ok(answer) = answer {
             return Some(answer);

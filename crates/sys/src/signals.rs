@@ -174,6 +174,12 @@ pub fn caught_signal() -> Option<CaughtSignal> {
     }
 }
 
+/// Whether signals have asked twice for the end: what is in flight is given up.
+#[must_use]
+pub fn is_told_twice() -> bool {
+    caught_signal().is_some_and(|caught| caught.impatient)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

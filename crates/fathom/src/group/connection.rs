@@ -211,7 +211,7 @@ impl RankLink {
                 }
                 Ok(told) => return Ok(told),
                 Err(RecvTimeoutError::Timeout) => {
-                    if sys::caught_signal().is_some_and(|caught| caught.impatient) {
+                    if sys::is_told_twice() {
                         return Err(fault("nobody waits for the other ranks any more"));
                     }
                 }

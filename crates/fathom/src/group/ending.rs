@@ -90,11 +90,6 @@ pub(super) fn broken_off(fault: &PeerFault, also: Option<String>) -> Outcome {
     }
 }
 
-/// Whether somebody has asked twice for the end.
-pub(super) fn is_impatient() -> bool {
-    sys::caught_signal().is_some_and(|caught| caught.impatient)
-}
-
 /// Whoever asks twice for the end has not lost the others, but does not wait for them.
 fn of_the_impatient(code: i32) -> i32 {
     let impatient = sys::caught_signal().filter(|caught| caught.impatient);

@@ -64,7 +64,7 @@ impl HandedOn {
         loop {
             let bytes = Some(self.seen.bytes.load(Relaxed));
             let is_idle = before == bytes && !self.seen.is_writing.load(Relaxed);
-            let is_impatient = sys::caught_signal().is_some_and(|caught| caught.impatient);
+            let is_impatient = sys::is_told_twice();
             if is_idle || is_impatient {
                 break;
             }

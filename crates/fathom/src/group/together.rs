@@ -3,7 +3,7 @@
 use super::agree::{Hello, agree};
 use super::connection::RankLink;
 use super::course::{GroupOutput, GroupTerms};
-use super::ending::{broken_off, end_with, is_impatient, stop_with_the_stopped, why_left};
+use super::ending::{broken_off, end_with, stop_with_the_stopped, why_left};
 use super::joining::{GroupTrial, RankParts, part_word};
 use super::launched::Launch;
 use super::rows::RootWork;
@@ -311,7 +311,7 @@ impl RankGroup<'_> {
                 if end.record.is_none()
                     && let Ok(mut record) = trial.record(parts)
                 {
-                    if is_impatient() {
+                    if sys::is_told_twice() {
                         trial.spare_the_waiting(&mut record);
                     }
                     record.outcome = broken_off(&fault, record.outcome.message.take());

@@ -1,7 +1,7 @@
 //! What is said of what could not be removed.
 
 use super::uploads::Aborted;
-use super::{Bulk, Done, is_impatient};
+use super::{Bulk, Done};
 use crate::failure::Failure;
 use record::Record;
 use units::lossless::to_u64;
@@ -24,7 +24,7 @@ impl Bulk {
     pub(crate) fn tell_of_left(&self, done: &Done, record: &mut Record) -> u64 {
         let left = to_u64(done.undone.len());
         if left > 0 {
-            let is_given_up = done.unreached > 0 && is_impatient();
+            let is_given_up = done.unreached > 0 && sys::is_told_twice();
             record.notices.push(format!(
                 "{left} objects that this load made could not be removed: {}; their names begin with {}{}",
                 why(is_given_up, done.first.as_ref()),

@@ -1,6 +1,6 @@
 //! Multipart uploads that were begun and have not ended: of no use to anybody.
 
-use super::{Bulk, is_impatient, patiently};
+use super::{Bulk, patiently};
 use crate::client::Client;
 use crate::failure::{Failure, element};
 use crate::payload::Object;
@@ -46,7 +46,7 @@ impl Bulk {
         let mut out = Aborted {
             measured: done.measured,
             left: to_u64(done.undone.len()),
-            is_given_up: done.unreached > 0 && is_impatient(),
+            is_given_up: done.unreached > 0 && sys::is_told_twice(),
             first: done.first,
         };
         if !lists {
@@ -71,7 +71,7 @@ impl Bulk {
             if done.undone.len() == open.len() {
                 return Aborted {
                     left: to_u64(open.len()),
-                    is_given_up: done.unreached > 0 && is_impatient(),
+                    is_given_up: done.unreached > 0 && sys::is_told_twice(),
                     first: out.first.or(done.first),
                     ..out
                 };

@@ -2,7 +2,7 @@
 
 use super::Setup;
 use super::course::Remains;
-use crate::bulk::{Bulk, is_impatient};
+use crate::bulk::Bulk;
 use crate::payload::Object;
 use crate::verbs::Call;
 use record::{Measurements, Record};
@@ -13,9 +13,11 @@ impl Setup {
     /// Removes what users made, and only that; uploads that are still open are of no use to
     /// anybody.
     pub(super) fn clear(&self, remains: &Remains, record: &mut Record) {
-        let aborted = self
-            .bulk
-            .abort(&remains.uploads, remains.may_hide_uploads, &is_impatient);
+        let aborted = self.bulk.abort(
+            &remains.uploads,
+            remains.may_hide_uploads,
+            &sys::is_told_twice,
+        );
         if let Some(load) = &mut record.load {
             load.uploads_left_behind += aborted.left;
             load.teardown.merge(&aborted.measured);
@@ -54,7 +56,7 @@ impl Setup {
         if !self.keep {
             let done = self
                 .bulk
-                .each(Call::Delete, objects, &is_impatient, &mut |_| ());
+                .each(Call::Delete, objects, &sys::is_told_twice, &mut |_| ());
             left = self.bulk.tell_of_left(&done, record);
             if done.unreached > 0 {
                 give_up(record);
@@ -96,7 +98,7 @@ impl LeftBucket {
         if left.is_empty() {
             return;
         }
-        let why = match is_impatient() {
+        let why = match sys::is_told_twice() {
             true => "a second signal came",
             false => "it holds something else, or the server is gone",
         };
