@@ -168,11 +168,77 @@ fn a_short_run_is_one_line() {
     assert_eq!(lines(dir.path()), 1);
 }
 
-fn load(dir: &Path, words: &str) -> Child {
-    let mut load = fathom(dir, &format!("load {words} --no-live --records r.jsonl"));
-    load.env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
+/// Has a process stand still, and go on for a moment.
+fn stand_still(process: u32) {
+    let is_still = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        let state = stat.rsplit_once(") ").unwrap().1;
+        assert!(!state.starts_with('Z'), "it has ended");
+        state.starts_with('T')
+    };
+    assert!(sys::signal_process(process, 19).unwrap());
+    while !is_still() {
+        std::thread::yield_now();
+    }
+    assert!(sys::signal_process(process, 18).unwrap());
+    // What it does then nothing tells of.
+    let clock = sys::MachineClock::monotonic();
+    sys::Clock::sleep_until(&clock, sys::monotonic_ns() + 2_000_000);
+}
+
+/// Standing still and going on is a signal too, and calls that wait end by it: that is no error.
+#[test]
+fn what_stands_still_and_goes_on_again_and_again_has_no_error() {
+    let dir = ground::place();
+    let mut nbd = fathom(
+        dir.path(),
+        "serve block --front nbd --unix socket --size 1m",
+    );
+    let mut nbd = nbd.spawn().unwrap();
+    let socket = dir.path().join("socket");
+    wait_for("a socket", || socket.exists().then_some(()));
+    let nbd_url = format!("nbd+unix:///?socket={}", socket.display());
+    let on_nbd = format!("run {nbd_url} --allow-destroy {nbd_url} --queue-depth 4");
+    let http = server::Server::start(|_| server::Act::Late(1));
+    let target = http.s3("bench");
+    let synced = "--file-size 1M --write-percent 50 --fsync 1";
+    let mut each: Vec<String> = ["sync --lock-mode full", "mmap", "libaio", "io_uring"]
+        .iter()
+        .map(|engine| format!("run f {synced} --threads 2 --engine {engine}"))
+        .collect();
+    each.push("run f --file-size 1M --rate-iops 2000".to_owned());
+    each.push("run names --meta create --total-files 20000 --think-time 1ms".to_owned());
+    each.push(format!("{on_nbd} --write-percent 50"));
+    each.push(format!("load put --target {target} --users 4"));
+    for words in each {
+        let mut child = begun(
+            dir.path(),
+            &format!("{words} --duration 10min --save-every 50ms"),
+        );
+        once(dir.path(), |record| record.operations.count() > 0);
+        for _ in 0..10 {
+            stand_still(child.id());
+        }
+        signal(child.id(), "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{words}");
+        let record = once(dir.path(), |_| true);
+        assert_eq!(record.errors, [], "{words}");
+        assert_eq!(record.operations.errors(), 0, "{words}");
+        std::fs::remove_file(dir.path().join("r.jsonl")).unwrap();
+    }
+    signal(nbd.id(), "TERM");
+    nbd.wait().unwrap();
+}
+
+fn begun(dir: &Path, words: &str) -> Child {
+    let mut work = fathom(dir, &format!("{words} --no-live --records r.jsonl"));
+    work.env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
         .env("AWS_SECRET_ACCESS_KEY", "a-secret");
-    load.spawn().unwrap()
+    work.spawn().unwrap()
+}
+
+fn load(dir: &Path, words: &str) -> Child {
+    begun(dir, &format!("load {words}"))
 }
 
 #[test]

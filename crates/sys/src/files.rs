@@ -1,61 +1,14 @@
 //! Calls on files and devices.
 
 use crate::checked;
+use crate::transfers::signed;
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-fn signed(offset: u64) -> libc::off64_t {
-    libc::off64_t::try_from(offset).unwrap_or(libc::off64_t::MAX)
-}
-
-fn outcome(result: i64) -> i64 {
-    if result >= 0 {
-        result
-    } else {
-        -i64::from(
-            io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO),
-        )
-    }
-}
-
-/// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function
-/// is a point of cancellation, which costs two atomic exchanges a call in a process of several
-/// threads.
-///
-/// # Safety
-/// `address` is valid for writing `len` bytes and nobody else uses them.
-#[inline]
-pub unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
-    // SAFETY: as the caller promises.
-    outcome(unsafe { libc::syscall(libc::SYS_pread64, fd, address, len, signed(offset)) })
-}
-
-/// `pwrite`; returns bytes or a negative errno. As [`pread`].
-///
-/// # Safety
-/// `address` is valid for reading `len` bytes and nobody writes them.
-#[inline]
-pub unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
-    // SAFETY: as the caller promises.
-    outcome(unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, len, signed(offset)) })
-}
-
-pub fn fsync(fd: RawFd) -> i64 {
-    // SAFETY: no memory is passed.
-    outcome(unsafe { libc::fsync(fd) }.into())
-}
-
-pub fn fdatasync(fd: RawFd) -> i64 {
-    // SAFETY: no memory is passed.
-    outcome(unsafe { libc::fdatasync(fd) }.into())
-}
 
 /// Open flag that skips access times; refused for files of other users.
 #[must_use]
@@ -166,18 +119,6 @@ pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     // SAFETY: every field is a number, for which zeros are a value.
     let facts = unsafe { facts.assume_init() };
     Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
-}
-
-/// Reserves blocks of a file and extends it.
-///
-/// # Errors
-/// No space, or the file system cannot.
-pub fn fallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    checked(libc::c_long::from(unsafe {
-        libc::fallocate64(file.as_raw_fd(), 0, signed(offset), signed(len))
-    }))
-    .map(drop)
 }
 
 /// Advice about the use of a file.

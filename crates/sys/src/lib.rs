@@ -22,6 +22,7 @@ mod rename;
 mod signals;
 mod socket;
 mod terminal;
+mod transfers;
 mod vigil;
 mod write_back;
 
@@ -37,10 +38,9 @@ pub use deputy::Deputy;
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,
-    exclusive_block_open, fadvise, fallocate, fdatasync, free_bytes, fsync, is_symlink_loop,
-    loop_backing, may_write, next_data, next_hole, noatime_flag, ofd_is_locked, ofd_lock,
-    ofd_try_lock, ofd_unlock, open_without_waiting, pread, pwrite, read_xattr, resident_bytes,
-    sync_flag, write_xattr,
+    exclusive_block_open, fadvise, free_bytes, is_symlink_loop, loop_backing, may_write, next_data,
+    next_hole, noatime_flag, ofd_is_locked, ofd_lock, ofd_try_lock, ofd_unlock,
+    open_without_waiting, read_xattr, resident_bytes, sync_flag, write_xattr,
 };
 pub use memory::{
     FileMap, MapAdvice, bind_memory, catch_bus_errors, keep_little_free, map_anonymous, page_size,
@@ -59,6 +59,7 @@ pub use signals::{
 };
 pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};
+pub use transfers::{fallocate, fdatasync, fsync, pread, pwrite};
 pub use vigil::{Standstill, Vigil};
 pub use write_back::begin_write_back;
 

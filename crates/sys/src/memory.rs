@@ -1,5 +1,6 @@
 //! Mappings, their placement, and the fault that a broken one raises.
 
+use crate::transfers::outcome;
 use crate::{checked, pread, pwrite};
 use std::cell::Cell;
 use std::ffi::CString;
@@ -298,13 +299,9 @@ impl FileMap {
 
     /// Writes dirty pages back and waits; 0, or a negative errno.
     pub fn flush(&self) -> i64 {
+        let base = self.base.as_ptr().cast();
         // SAFETY: the range is the whole mapping.
-        match checked(libc::c_long::from(unsafe {
-            libc::msync(self.base.as_ptr().cast(), self.bytes, libc::MS_SYNC)
-        })) {
-            Ok(_) => 0,
-            Err(e) => -i64::from(e.raw_os_error().unwrap_or(libc::EIO)),
-        }
+        outcome(|| unsafe { libc::msync(base, self.bytes, libc::MS_SYNC) }.into())
     }
 }
 
