@@ -28,6 +28,7 @@ mod printed;
 mod reach;
 mod rows;
 mod search;
+mod so_far;
 mod together;
 mod view;
 mod watched;

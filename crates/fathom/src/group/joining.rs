@@ -6,7 +6,7 @@ use host::PeerFault;
 use record::{LostRank, Outcome, PartFault, Record, Status, join};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use sys::{CaughtSignal, Clock as _, MachineClock};
+use sys::{Clock as _, MachineClock};
 use units::{Bytes, Nanos};
 
 /// Of a longer part what each worker measured is left out: ranks carry no message of more than a quarter of
@@ -182,7 +182,7 @@ impl GroupTrial {
         self.name(record, &self.connection.seen().lost(), whys);
     }
 
-    fn name(&self, record: &mut Record, silent: &[u32], whys: &BTreeMap<u32, String>) {
+    pub(super) fn name(&self, record: &mut Record, silent: &[u32], whys: &BTreeMap<u32, String>) {
         let Some(group) = &mut record.group else {
             return;
         };
@@ -228,58 +228,6 @@ impl GroupTrial {
         }
     }
 
-    /// Who has said nothing since a signal told all to end, and is not seen to go on: a launcher kills the
-    /// others soon.
-    pub(super) fn silent_since(&self, told_at: u64) -> Vec<u32> {
-        let seen = self.connection.seen();
-        let others = 1..self.connection.size;
-        others
-            .filter(|rank| seen.heard_at(*rank) < Some(told_at))
-            .filter(|rank| !self.connection.sees_going_on(*rank))
-            .collect()
-    }
-
-    /// Whether all ranks have said what they had measured when they ended.
-    pub(super) fn have_all_ended(&self) -> bool {
-        let words = self.connection.seen().snapshots();
-        let is_whole = u32::try_from(words.len()) == Ok(self.connection.size);
-        is_whole
-            && words.values().all(|word| {
-                let outcome = Outcome::of_json(word);
-                outcome.is_some_and(|outcome| outcome.status != Status::Incomplete)
-            })
-    }
-
-    /// What there is while it goes on, or where all have ended and go on only to remove what they made, as
-    /// what is kept if nothing more comes, with those that are silent, and how it ends then.
-    pub(super) fn so_far(
-        &self,
-        silent: &[u32],
-        have_all_ended: bool,
-        end: SoFarEnd,
-    ) -> Option<Record> {
-        let seen = self.connection.seen();
-        let parts = RankParts::snapshots(&seen.snapshots());
-        let mut record = self.record(parts).ok()?;
-        self.date(&mut record);
-        if !seen.lost().is_empty() {
-            self.spare_the_waiting(&mut record);
-            end.tell_of_loss(&mut record, &self.connection.loss());
-            return Some(record);
-        }
-        if have_all_ended {
-            end.tell_of_removal(&mut record);
-            return Some(record);
-        }
-        if let Some(group) = &mut record.group {
-            group.lost.clear();
-        }
-        record.outcome = end.outcome(record.elapsed_ns, &self.connection.called(0));
-        let whys = silent.iter().map(|rank| (*rank, SILENT.to_owned()));
-        self.name(&mut record, silent, &whys.collect());
-        Some(record)
-    }
-
     /// Says when all began, and whether that counts.
     pub(super) fn date(&self, record: &mut Record) {
         let began = self.connection.began_at();
@@ -306,80 +254,6 @@ fn name_signal(outcome: &mut Outcome, named: Option<i32>) {
         ));
     }
 }
-
-const NOT_BEGUN: &str = "the run had not begun to measure when this was written";
-
-/// How a record ends that was written while its ranks went on, if nothing stands after it.
-#[derive(Debug)]
-pub(super) enum SoFarEnd {
-    /// Nobody knows, but for what is told first.
-    Open(String),
-    /// A signal has ended all of them.
-    Stopped(CaughtSignal),
-}
-
-impl SoFarEnd {
-    /// Ranks are lost, and the root may know why: it was itself away. Where none had begun to measure it is
-    /// not said of those that wait what is said of those that did not take part.
-    fn tell_of_loss(&self, record: &mut Record, loss: &PeerFault) {
-        if record.outcome.status != Status::Incomplete {
-            return;
-        }
-        let before = match record.elapsed_ns {
-            0 => Some(format!("{}; {NOT_BEGUN}", loss.text)),
-            _ => record.outcome.message.take(),
-        };
-        let before = before.unwrap_or_else(|| loss.text.clone());
-        record.outcome.message = Some(match self {
-            Self::Open(why) => format!("{why}{before}"),
-            Self::Stopped(_) => before,
-        });
-    }
-
-    /// What was measured is whole; what of it stands on a server may stay there, for somebody has asked for
-    /// the end.
-    fn tell_of_removal(&self, record: &mut Record) {
-        let left = record.load.as_ref().map_or(0, |load| load.left_behind);
-        let Self::Stopped(caught) = self else { return };
-        if left > 0 {
-            let left = format!("{left} objects had not been removed when this was written");
-            record
-                .outcome
-                .stopped_in_removal(caught.signal, caught.exit_code(), &left);
-        }
-    }
-
-    /// The same as an outcome, so long after the measured time began; 0 before. It is written by `writer`.
-    fn outcome(self, elapsed_ns: u64, writer: &str) -> Outcome {
-        let how_far = match elapsed_ns {
-            0 => NOT_BEGUN.to_owned(),
-            ns => format!(
-                "the run had not ended when this was written, {} after its measured time began: what its ranks did later is not here",
-                Nanos(ns)
-            ),
-        };
-        let (status, exit_code, message) = match self {
-            Self::Open(why) => {
-                let lost = PeerFault::LOST;
-                let last =
-                    format!("{why}{how_far}; {writer}, which writes it, has written no more");
-                (Status::Incomplete, lost, last)
-            }
-            Self::Stopped(caught) => {
-                let message = format!("stopped by signal {}: {how_far}", caught.signal);
-                (Status::Interrupted, caught.exit_code(), message)
-            }
-        };
-        Outcome {
-            status,
-            exit_code,
-            message: Some(message),
-        }
-    }
-}
-
-/// Why a rank may be the one with whose death the end of the others began.
-const SILENT: &str = "nothing was heard of it after a signal had told the others to end";
 
 /// What the clock of the day showed when this machine's clock showed `at`.
 fn wall_time_of(clock: &MachineClock, at: u64) -> String {
@@ -421,64 +295,6 @@ mod tests {
             "{}",
             fault.text
         );
-    }
-
-    #[test]
-    fn of_ranks_that_are_lost_before_all_began_no_more_is_said_than_that() {
-        let of = |elapsed_ns| Record {
-            elapsed_ns,
-            outcome: Outcome {
-                status: Status::Incomplete,
-                exit_code: 5,
-                message: Some("ranks 0 to 3 did not take part".into()),
-            },
-            ..Record::default()
-        };
-        let said = |end: SoFarEnd, elapsed_ns| {
-            let mut record = of(elapsed_ns);
-            end.tell_of_loss(&mut record, &PeerFault::lost("lost: b (rank 1)"));
-            record.outcome.message.unwrap()
-        };
-        let still = || SoFarEnd::Open("it stood still; ".into());
-        let begun = format!("it stood still; lost: b (rank 1); {NOT_BEGUN}");
-        assert_eq!(said(still(), 0), begun);
-        let measured = "it stood still; ranks 0 to 3 did not take part";
-        assert_eq!(said(still(), 7), measured);
-    }
-
-    #[test]
-    fn a_signal_during_the_removal_is_told_where_something_is_left() {
-        let end = SoFarEnd::Stopped(CaughtSignal {
-            signal: 15,
-            impatient: false,
-        });
-        let of = |left_behind, status| Record {
-            load: Some(record::LoadAccount {
-                left_behind,
-                ..record::LoadAccount::default()
-            }),
-            outcome: Outcome {
-                status,
-                ..Outcome::default()
-            },
-            ..Record::default()
-        };
-        let mut left = of(7, Status::Ok);
-        end.tell_of_removal(&mut left);
-        assert_eq!(left.outcome.exit_code, 143);
-        let message = left.outcome.message.unwrap();
-        assert!(
-            message.contains("all was measured, and 7 objects"),
-            "{message}"
-        );
-        for same in [of(0, Status::Ok), of(7, Status::Failed)] {
-            let mut told = same.clone();
-            end.tell_of_removal(&mut told);
-            assert_eq!(told, same);
-        }
-        let mut open = of(7, Status::Ok);
-        SoFarEnd::Open(String::new()).tell_of_removal(&mut open);
-        assert_eq!(open, of(7, Status::Ok));
     }
 
     #[test]

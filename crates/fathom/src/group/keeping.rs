@@ -1,6 +1,7 @@
 //! The thread of the root that keeps what all have measured so far.
 
-use super::joining::{GroupTrial, SoFarEnd};
+use super::joining::GroupTrial;
+use super::so_far::SoFarEnd;
 use super::together::RankGroup;
 use crate::keeper::{self, SnapshotFile};
 use anyhow::Result;
@@ -8,8 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use sys::{CaughtSignal, Clock as _, MachineClock};
-use units::Nanos;
+use sys::{Clock as _, MachineClock};
 
 /// It looks so often whether it is time.
 const KEEPER_LOOK_NS: u64 = 20_000_000;
@@ -25,7 +25,7 @@ const FIRST_NS: u64 = 1_000_000_000;
 
 /// What is known of the end that somebody wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum SignalNews {
+pub(super) enum SignalNews {
     #[default]
     None,
     /// Somebody said to go on, as some launchers do before they end all.
@@ -123,25 +123,6 @@ impl KeeperLook {
         let told = self.told_at;
         told.filter(|at| now.saturating_sub(*at) >= ANSWER_NS)
     }
-
-    /// How the record ends if nothing more is written. Until all have answered, a signal may be that of a
-    /// launcher that ends the others because one has died; to a root that was away so long that the others may
-    /// have given it up, it is that in any case.
-    fn end(&self, news: KeeperNews, caught: Option<CaughtSignal>) -> SoFarEnd {
-        let still = match self.stood_still_ns {
-            0 => String::new(),
-            ns => format!("the rank that writes this stood still for {}; ", Nanos(ns)),
-        };
-        let Some(caught) = caught else {
-            let woken = "signal 18 came, which some launchers send before they end all; ";
-            let is_news = news.signal == SignalNews::Woken && self.stood_still_ns == 0;
-            return SoFarEnd::Open(if is_news { woken.to_owned() } else { still });
-        };
-        match news.signal == SignalNews::Answered && self.stood_still_ns == 0 {
-            true => SoFarEnd::Stopped(caught),
-            false => SoFarEnd::Open(format!("{still}signal {} told all to end; ", caught.signal)),
-        }
-    }
 }
 
 pub(super) struct GroupKeeper {
@@ -210,9 +191,9 @@ impl RankGroup<'_> {
                     silent: silent.len(),
                     words,
                 };
+                let end = SoFarEnd::of(signal, caught, look.stood_still_ns);
                 if look.is_time(now, news)
-                    && let Some(record) =
-                        trial.so_far(&silent, look.have_ended, look.end(news, caught))
+                    && let Some(record) = trial.so_far(&silent, look.have_ended, end)
                 {
                     // Of ranks that have ended nothing may be new but that they are waited for.
                     if last.as_ref() != Some(&record) && !file.keep(&record) {
@@ -274,60 +255,6 @@ mod tests {
             }
         }
         assert_eq!(kept, [2, 3, 5, 9, 17, 27, 37]);
-    }
-
-    #[test]
-    fn a_signal_is_told_and_it_is_known_later_whether_it_ended_all() {
-        let told = |ns| {
-            let mut look = KeeperLook::new(MS);
-            look.stood_still_ns = ns;
-            move |news: KeeperNews, signal: Option<i32>| {
-                let caught = signal.map(|signal| CaughtSignal {
-                    signal,
-                    impatient: false,
-                });
-                look.end(news, caught)
-            }
-        };
-        let (plain, still) = (told(0), told(15_000 * MS));
-        let before = KeeperNews::default();
-        let answered = KeeperNews {
-            signal: SignalNews::Answered,
-            ..before
-        };
-        let silent = KeeperNews {
-            silent: 1,
-            signal: SignalNews::Told,
-            ..answered
-        };
-        let open = |end: SoFarEnd| match end {
-            SoFarEnd::Open(why) => why,
-            SoFarEnd::Stopped(caught) => panic!("{caught:?}"),
-        };
-        assert_eq!(open(plain(before, None)), "");
-        let woken = KeeperNews {
-            signal: SignalNews::Woken,
-            ..before
-        };
-        assert!(open(plain(woken, None)).starts_with("signal 18 came"));
-        let why = open(still(woken, None));
-        assert_eq!(why, "the rank that writes this stood still for 15 s; ");
-        assert_eq!(open(plain(before, Some(15))), "signal 15 told all to end; ");
-        assert_eq!(open(plain(silent, Some(15))), "signal 15 told all to end; ");
-        let why = open(still(silent, Some(15)));
-        assert!(
-            why.contains("stood still for 15 s; signal 15 told all"),
-            "{why}"
-        );
-        let why = open(still(answered, Some(15)));
-        assert!(
-            why.contains("signal 15 told all"),
-            "others gave it up: {why}"
-        );
-        let SoFarEnd::Stopped(caught) = plain(answered, Some(2)) else {
-            panic!("all have answered");
-        };
-        assert_eq!(caught.exit_code(), 130);
     }
 
     #[test]
