@@ -106,7 +106,7 @@ fn stopped(reports: &[ThreadReport], panics: &[String], signal: Option<i32>) -> 
     }
     signal.map_or_else(Outcome::default, |signal| {
         let what = format!("stopped by signal {signal}; what was measured until then is here");
-        outcome(Status::Interrupted, 128 + signal, what)
+        outcome(Status::Interrupted, sys::stopped_code(signal), what)
     })
 }
 

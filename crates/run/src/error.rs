@@ -91,7 +91,7 @@ impl RunError {
             | Self::Refused(_)
             | Self::Mark(_)
             | Self::Engine(_) => 2,
-            Self::Interrupted { signal } => 128 + signal,
+            Self::Interrupted { signal } => sys::stopped_code(*signal),
             Self::Late { .. } | Self::Missed { .. } => PeerFault::LOST,
             Self::Group(fault) => fault.exit_code,
         }

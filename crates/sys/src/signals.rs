@@ -33,7 +33,7 @@ impl CaughtSignal {
     /// The code by which a process says that it was stopped so.
     #[must_use]
     pub fn exit_code(self) -> i32 {
-        128 + self.signal
+        stopped_code(self.signal)
     }
 
     /// Whether the terminal is gone, so that nobody reads what is written to it.
@@ -41,6 +41,21 @@ impl CaughtSignal {
     pub fn terminal_is_gone(self) -> bool {
         self.signal == libc::SIGHUP
     }
+}
+
+/// Exit codes beyond it are of signals, as shells have them.
+const STOPPED_BY: i32 = 128;
+
+/// The exit code of what this signal stopped.
+#[must_use]
+pub fn stopped_code(signal: i32) -> i32 {
+    STOPPED_BY + signal
+}
+
+/// Which signal stopped what ended with this code.
+#[must_use]
+pub fn stopped_by(exit_code: i32) -> Option<i32> {
+    Some(exit_code - STOPPED_BY).filter(|signal| *signal > 0)
 }
 
 fn is_impatient(first_at: u64, now: u64) -> bool {
@@ -89,6 +104,12 @@ pub fn catch_signals() {
     if disposition(libc::SIGXFSZ) == libc::SIG_DFL {
         dispose(libc::SIGXFSZ, on_file_limit as *const () as usize);
     }
+}
+
+/// Whether [`catch_signals`] has been done, and nobody has undone it.
+#[must_use]
+pub fn catches_signals() -> bool {
+    disposition(libc::SIGUSR1) == on_signal as *const () as usize
 }
 
 fn dispose(signal: libc::c_int, how: libc::sighandler_t) {
@@ -183,6 +204,20 @@ pub fn is_told_twice() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_is_known_whether_signals_are_caught() {
+        assert!(!catches_signals());
+        catch_signals();
+        assert!(catches_signals());
+    }
+
+    #[test]
+    fn the_code_of_a_signal_names_it() {
+        assert_eq!([1, 2, 15].map(stopped_code), [129, 130, 143]);
+        let named = [0, 5, 128, 129, 143].map(stopped_by);
+        assert_eq!(named, [None, None, None, Some(1), Some(15)]);
+    }
 
     #[test]
     fn a_second_signal_within_half_a_second_is_the_same_wish() {

@@ -102,9 +102,9 @@ fn of_the_impatient(code: i32) -> i32 {
 /// Whoever decides what comes next stops where any rank was told to: it cannot measure any more, and
 /// would be asked to for ever.
 pub(super) fn stop_with_the_stopped(outcome: &Outcome) {
-    const STOPPED_BY: i32 = 128;
-    if outcome.status == Status::Interrupted && outcome.exit_code > STOPPED_BY {
-        sys::stop_with_another(outcome.exit_code - STOPPED_BY);
+    let signal = sys::stopped_by(outcome.exit_code);
+    if let Some(signal) = signal.filter(|_| outcome.status == Status::Interrupted) {
+        sys::stop_with_another(signal);
     }
 }
 
