@@ -243,12 +243,13 @@ impl GroupTrial {
 
 /// Ranks say by which signal they were stopped; the front may have had another, and its exit code is of that.
 fn name_signal(outcome: &mut Outcome, named: Option<i32>) {
-    const STOPPED_BY: i32 = 128;
-    let had = outcome.exit_code - STOPPED_BY;
-    let is_other = outcome.status == Status::Interrupted && had > 0;
-    if let Some(named) = named.filter(|named| is_other && *named != had) {
+    let had = sys::stopped_by(outcome.exit_code);
+    let had = had.filter(|_| outcome.status == Status::Interrupted);
+    if let (Some(had), Some(named)) = (had, named)
+        && named != had
+    {
         let also = outcome.message.take().unwrap_or_default();
-        outcome.exit_code = STOPPED_BY + named;
+        outcome.exit_code = sys::stopped_code(named);
         outcome.message = Some(format!(
             "stopped by signal {named}, which reached ranks as {had}: {also}"
         ));
