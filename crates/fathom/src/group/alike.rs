@@ -19,22 +19,64 @@ pub(crate) fn is_said_by_another() -> bool {
     let Some(launched) = launched().filter(|launched| launched.rank > 0) else {
         return false;
     };
-    let Some(own) = Call::of(Path::new("/proc/self")) else {
+    let Some(own) = SeenProcess::of(Path::new("/proc/self")).and_then(Call::of) else {
         return false;
     };
     let clock = MachineClock::monotonic();
     let until = clock.now() + MOST_NS;
     loop {
-        let others = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let places = others.map(|entry| entry.path());
-        let mut before = places.filter(|place| is_rank_before(place, &launched));
-        if before.any(|place| Call::of(&place).as_ref() == Some(&own)) {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let places = entries.map(|entry| entry.path());
+        let processes = places.filter(|place| is_of_process(place));
+        let seen = processes.filter_map(|place| SeenProcess::of(&place));
+        let mut before = seen.filter(|other| other.is_rank_before(&launched));
+        if before.any(|other| Call::of(other).as_ref() == Some(&own)) {
             return true;
         }
         if clock.now() >= until {
             return false;
         }
         clock.sleep_until(clock.now() + LOOK_NS);
+    }
+}
+
+/// Whether this is the place of a process, and not one of the kernel's other files.
+fn is_of_process(place: &Path) -> bool {
+    let name = place.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A process with its variables: the kernel copies them out of its memory for each reader.
+struct SeenProcess {
+    place: PathBuf,
+    environment: Vec<u8>,
+}
+
+impl SeenProcess {
+    /// `None` where it has ended, or is somebody else's.
+    fn of(place: &Path) -> Option<Self> {
+        Some(Self {
+            place: place.to_owned(),
+            environment: fs::read(place.join("environ")).ok()?,
+        })
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = &[u8]> {
+        self.environment.split(|byte| *byte == 0)
+    }
+
+    /// Whether it is a rank before this one, by the variables that its launcher gave it.
+    fn is_rank_before(&self, own: &Launched) -> bool {
+        let value = |name: &str| {
+            self.pairs().find_map(|pair| {
+                let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+                String::from_utf8(value.to_vec()).ok()
+            })
+        };
+        let other = Launched::read(&value);
+        other.is_some_and(|other| {
+            (other.variable, other.size) == (own.variable, own.size) && other.rank < own.rank
+        })
     }
 }
 
@@ -53,15 +95,15 @@ struct Call {
 const LOADING: [&[u8]; 4] = [b"LD_", b"OPAL_PREFIX=", b"OMPI_VERSION=", b"PMIX_PREFIX="];
 
 impl Call {
-    /// `None` where it has ended, or is somebody else's.
-    fn of(place: &Path) -> Option<Self> {
+    /// `None` where it has ended meanwhile.
+    fn of(seen: SeenProcess) -> Option<Self> {
+        let place = &seen.place;
         let after = stat_after_name(place)?;
-        let environment = fs::read(place.join("environ")).ok()?;
-        let variables = environment.split(|byte| *byte == 0);
         let is_of_loading = |pair: &&[u8]| LOADING.iter().any(|name| pair.starts_with(name));
         Some(Self {
             mounts: fs::read_link(place.join("ns/mnt")).ok()?,
-            loading: variables
+            loading: seen
+                .pairs()
                 .filter(is_of_loading)
                 .map(<[u8]>::to_vec)
                 .collect(),
@@ -71,28 +113,6 @@ impl Call {
             directory: fs::read_link(place.join("cwd")).ok()?,
         })
     }
-}
-
-/// Whether a process is a rank before this one, by the variables that its launcher gave it.
-fn is_rank_before(place: &Path, own: &Launched) -> bool {
-    let name = place.file_name().and_then(|name| name.to_str());
-    if !name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
-        return false;
-    }
-    let Ok(environment) = fs::read(place.join("environ")) else {
-        return false;
-    };
-    let value = |name: &str| {
-        let mut pairs = environment.split(|byte| *byte == 0);
-        pairs.find_map(|pair| {
-            let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-            String::from_utf8(value.to_vec()).ok()
-        })
-    };
-    let other = Launched::read(&value);
-    other.is_some_and(|other| {
-        (other.variable, other.size) == (own.variable, own.size) && other.rank < own.rank
-    })
 }
 
 #[cfg(test)]
@@ -135,18 +155,23 @@ mod tests {
             by: "PMI",
         };
         let first = place(&all[0]);
-        assert!(is_rank_before(&first, &launched(1)));
-        assert!(!is_rank_before(&first, &launched(0)), "it is itself");
+        let is_before = |own: &Launched| {
+            let seen = SeenProcess::of(&first).expect("it runs");
+            seen.is_rank_before(own)
+        };
+        assert!(is_before(&launched(1)));
+        assert!(!is_before(&launched(0)), "it is itself");
         let of_four = Launched {
             size: 4,
             ..launched(1)
         };
-        assert!(!is_rank_before(&first, &of_four), "of another launcher");
-        assert!(!is_rank_before(Path::new("/proc/self"), &launched(1)));
-        let is_alike = |other: &Child| Call::of(&first) == Call::of(&place(other));
+        assert!(!is_before(&of_four), "of another launcher");
+        assert!(is_of_process(&first) && !is_of_process(Path::new("/proc/self")));
+        let call = |place: &Path| SeenProcess::of(place).and_then(Call::of);
+        let is_alike = |other: &Child| call(&first) == call(&place(other));
         let alike: Vec<bool> = all.iter().map(is_alike).collect();
         assert_eq!(alike, [true, true, false, false, false]);
-        assert!(Call::of(&first).is_some() && Call::of(dir.path()).is_none());
+        assert!(call(&first).is_some() && call(dir.path()).is_none());
         for child in &mut all {
             child.kill().expect("it runs");
             child.wait().expect("it is ours");
