@@ -2,8 +2,32 @@
 //! line, which are said once where all ranks make them.
 
 use super::{Launcher, SHORT, launchers, nobody_is_left, place, said};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What ranks said that were refused for so many mistakes. Each is said once by ranks that are there at the
+/// same time: where the launcher gets no CPU for a tenth of a second, the rank that has said it may be gone
+/// when another begins, which says it again in the same words. That is told, and they are begun anew.
+#[track_caller]
+fn refused(mistakes: usize, name: &str, ended: impl Fn() -> (Option<i32>, String)) -> String {
+    const MOST_TIMES: u32 = 3;
+    for _ in 0..MOST_TIMES {
+        let (code, said) = ended();
+        assert_eq!(code, Some(2), "{name}: {said}");
+        let lines = said.lines().filter(|line| line.contains("error: "));
+        assert_eq!(
+            lines.collect::<BTreeSet<_>>().len(),
+            mistakes,
+            "{name}: {said}"
+        );
+        if said.matches("error: ").count() == mistakes {
+            return said;
+        }
+        println!("begun anew: {name}: {said}");
+    }
+    panic!("{name}: a mistake of all ranks is said more than once");
+}
 
 /// Half of a library that is here in any case.
 fn half_a_library(dir: &Path) -> PathBuf {
@@ -69,14 +93,11 @@ fn the_library_of_another_launcher_is_refused_before_it_can_end_the_process_in_i
     for launcher in launchers().into_iter().filter(is_open_mpi) {
         for library in of_mpich() {
             let (name, dir) = (launcher.name, place());
-            let words = format!("{SHORT} --mpi {}", library.display());
-            let (code, said) = launcher.ended(dir.path(), &words);
-            assert_eq!(code, Some(2), "{name}, {}: {said}", library.display());
-            assert!(
-                said.contains(&library.display().to_string()),
-                "{name}: {said}"
-            );
-            assert_eq!(said.matches("knows no PMIx").count(), 1, "{name}: {said}");
+            let library = library.display().to_string();
+            let words = format!("{SHORT} --mpi {library}");
+            let said = refused(1, name, || launcher.ended(dir.path(), &words));
+            let both = [library.as_str(), "knows no PMIx"];
+            assert!(both.iter().all(|one| said.contains(one)), "{name}: {said}");
             assert!(!said.contains("Abort("), "{name}: {said}");
             assert!(!dir.path().join("x").exists(), "{name}");
         }
@@ -102,9 +123,7 @@ fn an_older_library_than_the_launcher_s_is_refused_by_both_their_names_where_it_
     }
     let (name, dir) = (launcher.name, place());
     let words = format!("{SHORT} --mpi {}", library.display());
-    let (code, said) = launcher.ended(dir.path(), &words);
-    assert_eq!(code, Some(2), "{name}: {said}");
-    assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+    let said = refused(1, name, || launcher.ended(dir.path(), &words));
     let both = ["(Open MPI v4.", "the launcher's Open MPI 5."];
     assert!(both.iter().all(|one| said.contains(one)), "{name}: {said}");
     assert!(!said.contains("opal_init"), "{name}: {said}");
@@ -120,31 +139,22 @@ fn a_mistake_of_all_ranks_is_said_once_and_that_of_one_beside_it() {
             ("--lost-after 1s", "error: --lost-after must be at least"),
             ("--no-such-option", "error: unexpected argument"),
             ("--hosts a,b", "error: a launcher started 4 of this command"),
+            ("--rank 3", "error: --rank needs --start-at"),
         ] {
-            let (code, said) = launcher.ended(dir.path(), &format!("{SHORT} {more}"));
-            assert_eq!(code, Some(2), "{name}, {more}: {said}");
-            assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+            let words = format!("{SHORT} {more}");
+            let said = refused(1, name, || launcher.ended(dir.path(), &words));
             assert!(said.contains(error), "{name}: {said}");
         }
         let words = "compare a b --run -o verdicts.jsonl";
-        let (code, said) = launcher.ended(dir.path(), words);
-        assert_eq!(code, Some(2), "{name}: {said}");
-        assert_eq!(said.matches("error: ").count(), 1, "{name}: {said}");
+        let said = refused(1, name, || launcher.ended(dir.path(), words));
         assert!(said.contains("the ending says the form"), "{name}: {said}");
         let script = r#"[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 2 ] && exec "$@" --lead 1us; exec "$@" --no-such-option"#;
-        let (code, said) = launcher.wrapped_ended("4", dir.path(), script, SHORT);
-        assert_eq!(code, Some(2), "{name}: {said}");
-        assert_eq!(
-            said.matches("unexpected argument").count(),
-            1,
-            "{name}: {said}"
-        );
-        assert_eq!(
-            said.matches("error: --lead must").count(),
-            1,
-            "{name}: {said}"
-        );
-        assert_eq!(said.matches("error: ").count(), 2, "{name}: {said}");
+        let said = refused(2, name, || {
+            launcher.wrapped_ended("4", dir.path(), script, SHORT)
+        });
+        for of_one in ["unexpected argument", "error: --lead must"] {
+            assert_eq!(said.matches(of_one).count(), 1, "{name}: {said}");
+        }
         nobody_is_left(dir.path(), name);
     }
 }
