@@ -164,7 +164,10 @@ fn listen_to_front(word: FrontWord) {
         for line in lines.map_while(Result::ok) {
             if let Some(signal) = word.signal_of(&line) {
                 sys::name_signal(signal);
-                say(&word.signal_line(signal));
+                // Until then any signal ends it, and what is handed on to it may be none of those.
+                if sys::catches_signals() {
+                    say(&word.signal_line(signal));
+                }
             }
         }
     };
@@ -189,11 +192,16 @@ pub(crate) fn say_end(code: i32) {
     }
 }
 
+/// Whether a process of ours started the launcher, and is told how all ended.
+pub(crate) fn has_front() -> bool {
+    FRONT.get().is_some()
+}
+
 /// The code as whoever waits for this process expects it.
 pub(crate) fn as_heard(code: i32) -> i32 {
-    match FRONT.get() {
-        Some(_) => behind_launcher(code),
-        None => code,
+    match has_front() {
+        true => behind_launcher(code),
+        false => code,
     }
 }
 
@@ -326,8 +334,11 @@ impl std::error::Error for OptionsRefused {}
 /// What clap has to say: help and version on standard output, mistakes on standard error with code
 /// 2.
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
-    if error.exit_code() == 0 || !crate::group::is_said_by_another() {
+    if error.exit_code() == 0 || !crate::group::is_launched() {
         let _nobody_reads_a_closed_terminal = error.print();
+    } else if !crate::group::is_said_by_another() {
+        // Printed in pieces it would be mixed with what other ranks say.
+        say(&error.render().to_string());
     }
     let code = crate::group::leave(error.exit_code());
     ExitCode::from(u8::try_from(code).unwrap_or(2))

@@ -1,6 +1,8 @@
 //! A launcher that runs: what its ranks say passes through here, signals go to it, and it is not
 //! waited for long after its ranks have ended.
 
+mod repeats;
+
 use super::launcher::Dialect;
 use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
@@ -8,7 +10,7 @@ use super::printed::HandedOn;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
-use std::collections::BTreeSet;
+use repeats::Mistakes;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::fd::AsFd as _;
@@ -83,7 +85,7 @@ pub(super) fn attend(
     let prints = child.stdout.take().expect("it was asked for");
     // Whoever kills this process would leave nobody who looks after the ranks.
     let holds = [from.as_fd(), prints.as_fd()];
-    let deputy = Deputy::begin(&end, dialect.asking(TERM), holds)
+    let deputy = Deputy::begin(&end, dialect.asking(TERM, false), holds)
         .context("nobody can look after the launcher")?;
     let naming = SignalNaming::new(child.stdin.take(), word, &has_heard);
     let of_ranks = RankWords {
@@ -92,7 +94,7 @@ pub(super) fn attend(
         muster: Arc::clone(muster),
     };
     let printed = HandedOn::begin(prints, std::io::stdout());
-    let is_quiet = passed_on(from, word, of_ranks);
+    let is_quiet = passed_on(from, std::io::stderr(), word, of_ranks);
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
@@ -132,6 +134,7 @@ struct RankWords {
 /// when nobody can say anything any more.
 fn passed_on(
     from: impl Read + Send + 'static,
+    mut to: impl Write + Send + 'static,
     word: &FrontWord,
     of_ranks: RankWords,
 ) -> Receiver<()> {
@@ -141,19 +144,17 @@ fn passed_on(
         let _ends_with_this_thread = quiet;
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
-        let mut errors = BTreeSet::new();
+        let mut mistakes = Mistakes::default();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let news = word.hear(&String::from_utf8_lossy(&line));
-            // What several ranks say in the same words people need once.
-            let is_new =
-                |text: &&str| !text.starts_with("error: ") || errors.insert(text.trim().to_owned());
+            let is_new = |text: &&str| mistakes.is_new(text);
             if let Some(text) = news.for_people().filter(is_new) {
                 let text = if news.is_none() {
                     &line
                 } else {
                     text.as_bytes()
                 };
-                let _nobody_reads_a_closed_terminal = std::io::stderr().write_all(text);
+                let _nobody_reads_a_closed_terminal = to.write_all(text);
             }
             let code = news.code.unwrap_or(exit::NOTHING_SAID);
             of_ranks.said.fetch_max(code, Relaxed);
@@ -203,7 +204,11 @@ impl Waited<'_> {
                 }),
                 (_, caught) => caught,
             };
-            let next = self.patience.next(now, has_ended, asked, self.dialect);
+            let asked = asked.map(|asked| sys::CaughtSignal {
+                signal: self.dialect.asking(asked.signal, self.naming.is_heard()),
+                ..asked
+            });
+            let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
                 let _it_may_have_ended = sys::signal_process(pid, signal);
             }
@@ -273,7 +278,6 @@ impl Patience {
         now: u64,
         has_ended: bool,
         caught: Option<sys::CaughtSignal>,
-        dialect: Dialect,
     ) -> Option<i32> {
         if has_ended {
             self.ended_at.get_or_insert(now);
@@ -283,7 +287,7 @@ impl Patience {
         {
             self.is_asked = true;
             self.asked_at = Some(now);
-            return Some(dialect.asking(caught.signal));
+            return Some(caught.signal);
         }
         let is_past = |limit: usize| {
             let past = |since: Option<u64>, [term, kill]: [u64; 2]| {
@@ -320,11 +324,11 @@ mod tests {
         let told = (0..40).filter_map(|second| {
             let caught = signal_at.filter(|at| second >= *at);
             let caught = caught.map(|_| sys::CaughtSignal {
-                signal: 1,
+                signal: dialect.asking(1, true),
                 impatient: false,
             });
             let has_ended = ended_at.is_some_and(|at| second >= at);
-            let signal = patience.next(second * S, has_ended, caught, dialect)?;
+            let signal = patience.next(second * S, has_ended, caught)?;
             Some((second, signal))
         });
         told.collect()
@@ -343,20 +347,30 @@ mod tests {
         assert_eq!(told(Some(5), Some(3)), [(3, 15), (11, 15), (15, 9)]);
         // srun would kill them.
         assert_eq!(told_by(Dialect::Slurm, None, Some(3))[0], (3, 2));
+        // Open MPI's launcher would.
+        let of_open_mpi = told_by(Dialect::OpenMpi, None, Some(3));
+        assert_eq!(of_open_mpi, [(3, 10), (18, 15), (23, 9)]);
+        assert_eq!(Dialect::OpenMpi.asking(2, false), 2);
     }
 
     #[test]
     fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
         let (said, has_heard) = <(Arc<AtomicI32>, Arc<AtomicBool>)>::default();
         let word = FrontWord::draw();
+        let mistake = "error: no --x\n\n  tip: --y\n";
         let lines = [word.end_line(0), word.end_line(5), word.signal_line(2)].join("\n");
+        let lines = format!("{mistake}{}\n{mistake}{lines}", word.end_line(2));
         let of_ranks = RankWords {
             said: Arc::clone(&said),
             has_heard: Arc::clone(&has_heard),
             muster: Arc::new(Muster::new(1, S, Dialect::Hydra)),
         };
-        let quiet = passed_on(std::io::Cursor::new(lines), &word, of_ranks);
+        let (mut told, to) = std::io::pipe().unwrap();
+        let quiet = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks);
         assert!(quiet.recv().is_err(), "it ends");
+        let mut people = String::new();
+        told.read_to_string(&mut people).unwrap();
+        assert_eq!(people, mistake);
         assert_eq!((said.load(Relaxed), has_heard.load(Relaxed)), (5, true));
     }
 }

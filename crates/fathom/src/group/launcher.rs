@@ -211,13 +211,17 @@ impl Launcher {
 
 impl Dialect {
     /// The signal that asks ranks to end, and lets them write what they have: of another srun kills
-    /// them at once.
-    pub(super) fn asking(self, signal: i32) -> i32 {
+    /// them at once. Open MPI's launcher hands one on as it is and goes on; at any that would end itself
+    /// it ends the ranks, and takes nothing more that they print. Where no rank is known to listen, that is
+    /// what is asked of it.
+    pub(super) fn asking(self, signal: i32, is_heard: bool) -> i32 {
         const HANGUP: i32 = 1;
         const INTERRUPT: i32 = 2;
+        const USER: i32 = 10;
         const TERM: i32 = 15;
         match self {
             Self::Slurm => INTERRUPT,
+            Self::OpenMpi if is_heard => USER,
             // Hydra dies of it, and its ranks with it.
             Self::OpenMpi | Self::Hydra if signal == HANGUP => TERM,
             Self::OpenMpi | Self::Hydra => signal,

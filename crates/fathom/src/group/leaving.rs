@@ -18,9 +18,6 @@ const LOOK_NS: u64 = 2_000_000;
 /// The exit code of what is refused before ranks have met: it is refused to all of them.
 const REFUSED: i32 = 2;
 
-/// From here on codes are of signals.
-const STOPPED: i32 = 128;
-
 /// With how many ranks, none of them lost, this one has come to an end of the group; 0 while it has
 /// not.
 static ENDED_WITH: AtomicU32 = AtomicU32::new(0);
@@ -31,13 +28,17 @@ pub(super) fn ended_whole(size: u32) {
 }
 
 /// The exit code of this process, where all ranks end with `code`: of the first when the others
-/// have ended, of another none. A launcher that was stopped asks all that it has stopped.
+/// have ended, of another none. A launcher that was stopped asks all that it has stopped, but where it was
+/// started by a process of ours, which knows that, it would call the job aborted.
 pub(crate) fn leave(code: i32) -> i32 {
-    let is_told_by_one = (1..STOPPED).contains(&code);
-    let Some(launched) = launched().filter(|_| is_told_by_one) else {
+    let Some(launched) = launched().filter(|_| code > 0) else {
         return code;
     };
     let is_whole = ENDED_WITH.load(Relaxed) == launched.size;
+    if sys::stopped_by(code).is_some() {
+        let is_known = is_whole && crate::exit::has_front();
+        return if is_known { 0 } else { code };
+    }
     if !is_whole && code != REFUSED {
         return code;
     }

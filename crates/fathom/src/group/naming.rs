@@ -39,7 +39,12 @@ impl<W: Write> SignalNaming<W> {
             let told = told.is_some_and(|mut to| to.write_all(line.as_bytes()).is_ok());
             now.saturating_add(if told { MOST_NS } else { 0 })
         });
-        self.has_heard.load(Relaxed) || now >= until
+        self.is_heard() || now >= until
+    }
+
+    /// Whether the first rank knows which signal it is to be, and listens for one.
+    pub(super) fn is_heard(&self) -> bool {
+        self.has_heard.load(Relaxed)
     }
 }
 
@@ -54,13 +59,13 @@ mod tests {
         let mut told = Vec::new();
         let mut naming = SignalNaming::new(Some(&mut told), &word, &has_heard);
         assert!(!naming.is_done(5, 2, true) && !naming.is_done(5 + MOST_NS - 1, 2, true));
-        assert!(naming.is_done(5 + MOST_NS, 2, true));
+        assert!(naming.is_done(5 + MOST_NS, 2, true) && !naming.is_heard());
         assert_eq!(told, format!("{}\n", word.signal_line(2)).as_bytes());
 
         let mut naming = SignalNaming::new(Some(Vec::new()), &word, &has_heard);
         assert!(!naming.is_done(5, 2, true));
         has_heard.store(true, Relaxed);
-        assert!(naming.is_done(6, 2, true));
+        assert!(naming.is_done(6, 2, true) && naming.is_heard());
     }
 
     #[test]
