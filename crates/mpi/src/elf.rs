@@ -8,7 +8,13 @@ use std::path::Path;
 const MAGIC: &[u8] = b"\x7fELF";
 /// What stands in the fifth byte for machines of 64 bits, and in the sixth for the order of bytes.
 const OF_64_BITS: u8 = 2;
-const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
+const LITTLE: u8 = 1;
+const BIG: u8 = 2;
+const ORDER: u8 = if cfg!(target_endian = "little") {
+    LITTLE
+} else {
+    BIG
+};
 /// The length of the header, and of a row of each of its two tables.
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
@@ -81,19 +87,39 @@ fn check_kind(header: &[u8], own: u64) -> Result<(), String> {
     if !header.starts_with(MAGIC) {
         return Err("it is no library: it does not begin as one".into());
     }
-    let machine = number(header, 18, 2);
-    if header[4..6] != [OF_64_BITS, ORDER] || machine != own {
-        let known = MACHINES.iter().find(|(number, _)| *number == machine);
-        let name = known.map_or_else(|| format!("number {machine}"), |(_, name)| (*name).into());
+    if header[4..6] != [OF_64_BITS, ORDER] || number(header, 18, 2) != own {
         return Err(format!(
-            "it is for another machine ({name}, {} bits), and this one is {}",
-            if header[4] == OF_64_BITS { 64 } else { 32 },
-            std::env::consts::ARCH
+            "it is for another machine ({}), and this one is {} (64 bits, {})",
+            machine_of(header),
+            std::env::consts::ARCH,
+            order_of(ORDER)
         ));
     }
     match number(header, 16, 2) {
         SHARED => Ok(()),
         _ => Err("it is no library, but a program or a part of one".into()),
+    }
+}
+
+/// The machine that a library is for, in words.
+fn machine_of(header: &[u8]) -> String {
+    let mut machine = [header[18], header[19]];
+    // A number of a library stands there in the library's own order.
+    if header[5] != ORDER {
+        machine.reverse();
+    }
+    let machine = number(&machine, 0, 2);
+    let known = MACHINES.iter().find(|(number, _)| *number == machine);
+    let name = known.map_or_else(|| format!("number {machine}"), |(_, name)| (*name).into());
+    let bits = if header[4] == OF_64_BITS { 64 } else { 32 };
+    format!("{name}, {bits} bits, {}", order_of(header[5]))
+}
+
+fn order_of(byte: u8) -> &'static str {
+    match byte {
+        LITTLE => "little-endian",
+        BIG => "big-endian",
+        _ => "in no known order of bytes",
     }
 }
 
@@ -172,6 +198,19 @@ mod tests {
         assert!(with(0, b'#').contains("does not begin as one"));
         assert!(with(4, 1).contains("another machine"), "of 32 bits");
         assert!(with(18, 40).contains("another machine (number 40"));
+        let other = if ORDER == LITTLE { BIG } else { LITTLE };
+        let mut of_other_order = whole.clone();
+        of_other_order[5] = other;
+        of_other_order.swap(18, 19);
+        let own = std::env::consts::ARCH;
+        assert_eq!(
+            said_of(&of_other_order).unwrap_err(),
+            format!(
+                "it is for another machine ({own}, 64 bits, {}), and this one is {own} (64 bits, {})",
+                order_of(other),
+                order_of(ORDER)
+            )
+        );
         assert!(with(16, 1).contains("no library"));
         assert!(with(54, 57).contains("rows of 57"));
         // Where the table of segments is said to be.

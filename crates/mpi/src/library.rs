@@ -62,7 +62,8 @@ struct Library {
 impl Library {
     fn open(path: &Path) -> Result<Self, String> {
         // Where a name alone is, the loader knows.
-        if path.components().count() > 1 {
+        let is_name = !path.as_os_str().as_bytes().contains(&b'/');
+        if !is_name {
             elf::check(path).map_err(|why| format!("{}: {why}", path.display()))?;
         }
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
@@ -78,7 +79,14 @@ impl Library {
             }
             // SAFETY: as above, and it ends with a zero.
             let why = unsafe { CStr::from_ptr(why) };
-            return Err(why.to_string_lossy().into_owned());
+            let mut why = why.to_string_lossy().into_owned();
+            if is_name && path.exists() {
+                why += &format!(
+                    " (a name alone is looked for where the loader finds libraries; the file in this directory is ./{})",
+                    path.display()
+                );
+            }
+            return Err(why);
         }
         Ok(Self {
             handle,
@@ -401,6 +409,14 @@ mod tests {
             why.contains("/nonexistent/libmpi.so.40") && why.contains("no_such"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn who_names_a_file_of_this_directory_without_it_is_told_how() {
+        let why = said_of(&["Cargo.toml"]);
+        assert!(why.contains("Cargo.toml: cannot open"), "{why}");
+        assert!(why.contains("in this directory is ./Cargo.toml"), "{why}");
+        assert!(!said_of(&["libfathom_has_no_such.so.1"]).contains("./"));
     }
 
     #[test]
