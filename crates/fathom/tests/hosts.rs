@@ -307,6 +307,50 @@ fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
     assert!(!dir.path().join("started").exists() && !dir.path().join("x").exists());
 }
 
+/// What a shell says that is given this line, in which FATHOM is the command and BY its launcher.
+fn by_shell(dir: &Path, line: &str) -> (Option<i32>, String) {
+    let program = launcher(dir, "HYDRA build details:", "touch started");
+    let line = line.replace("BY", &format!("--launcher {}", program.display()));
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", "60", "sh", "-c", &line.replace("FATHOM", FATHOM)]);
+    let output = command.current_dir(dir).stdin(Stdio::null());
+    let output = output.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (output.status.code(), said)
+}
+
+#[test]
+fn hosts_may_come_from_a_pipe_and_what_ranks_read_may_not() {
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["/dev/stdin", "/dev/fd/0"] {
+        let line = format!("printf 'a\\nb:2\\n' | FATHOM {RUN} --hostfile {file} --dry-run BY");
+        let (code, said) = by_shell(dir.path(), &line);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("a:1,b:2"), "{said}");
+        assert!(!said.contains("--hostfile"), "{said}");
+    }
+    for (line, why) in [
+        (
+            "mkfifo p; echo 'duration = \"1s\"' > p & FATHOM run x -c p",
+            "p is a pipe",
+        ),
+        (
+            "ln -s /dev/stdin l; echo 'duration = \"1s\"' | FATHOM run x -c l",
+            "l is what a process of this machine has open",
+        ),
+        (
+            "echo 'duration = \"1s\"' | FATHOM run x -c //dev/stdin",
+            "//dev/stdin is what a process of this machine has open",
+        ),
+    ] {
+        let (code, said) = by_shell(dir.path(), &format!("{line} --hosts a,b BY"));
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    assert!(!dir.path().join("started").exists());
+}
+
 #[test]
 fn what_is_said_of_connected_ranks_is_refused_where_there_are_none() {
     let dir = tempfile::tempdir().unwrap();
@@ -466,31 +510,56 @@ fn fewer_ranks_than_hosts_were_named_for_are_no_success() {
     }
 }
 
-#[test]
-fn a_signal_goes_to_the_launcher_and_its_end_is_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let rest = "trap 'echo ended > got; exit 0' TERM\ntouch ready\nwhile :; do sleep 0.05; done";
-    let program = launcher(dir.path(), "HYDRA build details:", rest);
-    let words = format!("{RUN} --hosts localhost --launcher {}", program.display());
+/// How a command ended whose launcher, which does this, had a signal as soon as it was ready for it.
+fn signalled(dir: &Path, rest: &str, words: &str, signal: i32) -> Option<i32> {
+    let program = launcher(dir, "HYDRA build details:", rest);
+    let words = format!(
+        "{RUN} {words} --hosts localhost --launcher {}",
+        program.display()
+    );
     let mut child = Command::new(FATHOM)
         .args(words.split_whitespace())
-        .current_dir(dir.path())
+        .current_dir(dir)
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
     for _ in 0..3000 {
-        if dir.path().join("ready").exists() {
+        if dir.join("ready").exists() {
             break;
         }
         // Nothing tells of a file that somebody else makes.
         let clock = sys::MachineClock::monotonic();
         sys::Clock::sleep_until(&clock, sys::monotonic_ns() + 20_000_000);
     }
-    assert!(sys::signal_process(child.id(), 15).unwrap());
-    let status = child.wait().unwrap();
-    assert!(dir.path().join("got").exists(), "{status}");
+    assert!(sys::signal_process(child.id(), signal).unwrap());
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_signal_goes_to_the_launcher_and_its_end_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let rest = "trap 'echo ended > got; exit 0' TERM\ntouch ready\nwhile :; do sleep 0.05; done";
+    let code = signalled(dir.path(), rest, "", 15);
+    assert!(dir.path().join("got").exists(), "{code:?}");
     // The launcher itself is content, and no rank is known to be.
-    assert_eq!(status.code(), Some(143));
+    assert_eq!(code, Some(143));
+}
+
+#[test]
+fn a_signal_after_the_ranks_have_ended_changes_neither_their_record_nor_the_code() {
+    for (words, wanted) in [("", 0), ("--threshold iops>1000g", 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let rest = STARTS_ONE.replace(
+            "exec \"$@\"",
+            "\"$@\"; trap 'exit 130' INT; trap 'exit 143' TERM; touch ready; while :; do sleep 0.05; done",
+        );
+        let words = format!("--records r.jsonl {words}");
+        let code = signalled(dir.path(), &rest, &words, 2);
+        let kept = record::read_records(&dir.path().join("r.jsonl")).unwrap();
+        let outcome = &kept.records[0].outcome;
+        assert_eq!(outcome.status, record::Status::Ok, "{outcome:?}");
+        assert_eq!((code, outcome.exit_code), (Some(wanted), wanted));
+    }
 }
 
 #[test]

@@ -112,9 +112,8 @@ impl LaunchFront {
             word: Some(word.clone()).filter(|_| !is_dry(matches)),
             is_watched: std::io::stderr().is_terminal(),
         };
-        let given: Vec<OsString> = std::env::args_os().skip(1).collect();
-        refuse_own_files(given.iter().map(OsString::as_os_str))?;
-        let command = command(&program, &mark, given.into_iter());
+        refuse_own_files(matches)?;
+        let command = command(&program, &mark, std::env::args_os().skip(1));
         let line = launcher.line(&hosts, &around, command)?;
         Ok(Some(Self {
             hosts,
@@ -156,12 +155,10 @@ impl LaunchFront {
             say(&format!("error: cannot write to standard output: {why}"));
         }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
-        // A launcher that is content says nothing of ranks of which none has said how it ended.
-        let of_launcher = of_launcher.filter(|code| *code > 0 || end.said.is_some());
-        let code = end.said.max(of_launcher);
+        let code = of_ranks(end.said, of_launcher);
         // The ranks may have been told by another signal than this process.
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        let stopped = stopped.filter(|_| code.is_some_and(|code| code > 128));
+        let stopped = stopped.filter(|_| code.and_then(sys::stopped_by).is_some());
         if let Some(code) = stopped.or(code) {
             // Ranks that have failed say so by their own code.
             let is_unwritten = code == 0 && end.unwritten.is_some();
@@ -173,6 +170,17 @@ impl LaunchFront {
         say(&format!("error: {}", self.failure(end.status, &muster)));
         Ok(PeerFault::LOST)
     }
+}
+
+/// How the ranks ended: what they said, or what their launcher ended with where that says more. One that a
+/// signal stopped says more only of ranks that said nothing, or that lost each other, for it kills them: what
+/// they say else of their end was so before. One that is content knows nothing of ranks that said nothing.
+fn of_ranks(said: Option<i32>, of_launcher: Option<i32>) -> Option<i32> {
+    let says_more = |code: &i32| match said {
+        Some(said) => sys::stopped_by(*code).is_none() || said == PeerFault::LOST,
+        None => *code > 0,
+    };
+    said.max(of_launcher.filter(says_more))
 }
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
@@ -236,6 +244,28 @@ mod tests {
         let given = words.split(' ').map(OsString::from);
         let mark = "3".parse().unwrap();
         quoted(&command(std::path::Path::new("/f"), &mark, given))
+    }
+
+    #[test]
+    fn a_launcher_that_was_stopped_takes_nothing_from_what_its_ranks_have_said() {
+        for (said, of_launcher, wanted) in [
+            (Some(0), Some(130), Some(0)),
+            (Some(1), Some(143), Some(1)),
+            (Some(0), Some(1), Some(1)),
+            (Some(130), Some(143), Some(130)),
+            // Who was killed for the signal is lost to the others.
+            (Some(5), Some(130), Some(130)),
+            (Some(3), None, Some(3)),
+            (None, Some(130), Some(130)),
+            (None, Some(0), None),
+            (None, None, None),
+        ] {
+            assert_eq!(
+                of_ranks(said, of_launcher),
+                wanted,
+                "{said:?} {of_launcher:?}"
+            );
+        }
     }
 
     #[test]

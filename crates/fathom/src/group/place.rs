@@ -2,7 +2,7 @@
 
 use super::own_targets;
 use super::reach::{reach, target_is};
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, StartBy};
@@ -22,6 +22,10 @@ pub(crate) struct RankPlace {
 impl RankPlace {
     /// `None` for a run on its own.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
+        Self::asked(matches).map_err(OptionsRefused::of)
+    }
+
+    fn asked(matches: &ArgMatches) -> Result<Option<Self>> {
         let text = |name: &str| matches.get_one::<String>(name);
         let (rank, start) = match (text("rank"), text("start-at")) {
             (None, None) => return Ok(None),
