@@ -219,7 +219,7 @@ impl PaceAccount {
         let worked = measured.iter().filter(|(part, _)| part.had_work());
         let longest = worked.map(|(_, over_ns)| *over_ns).max();
         // What ended early, for it failed or had done its part, was no rate of the whole time.
-        let over_all = |part: &Record, over_ns: u64, pace: &Self| match longest {
+        let over_all = |over_ns: u64, pace: &Self| match longest {
             Some(longest) if longest > over_ns => Self {
                 achieved_per_second: pace.achieved_per_second * u64_to_f64(over_ns)
                     / u64_to_f64(longest),
@@ -229,7 +229,7 @@ impl PaceAccount {
         };
         let paces = measured
             .iter()
-            .map(|(part, over_ns)| Some(over_all(part, *over_ns, part.pace.as_ref()?)));
+            .map(|(part, over_ns)| Some(over_all(*over_ns, part.pace.as_ref()?)));
         let paces: Option<Vec<Self>> = paces.collect();
         paces?.into_iter().reduce(|all, part| Self {
             asked_per_second: plus(all.asked_per_second, part.asked_per_second),
