@@ -3,9 +3,9 @@
 use super::OWN;
 use clap::ArgMatches;
 use std::ffi::OsStr;
-use std::fs::FileType;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 
 /// What a rank says goes where this process says it.
@@ -57,7 +57,7 @@ fn check(value: &OsStr, is_read: bool) -> Result<(), String> {
         ));
     }
     let facts = std::fs::metadata(value).ok().filter(|_| is_read);
-    match facts.and_then(|facts| of_one_reader(facts.file_type())) {
+    match facts.and_then(|facts| of_one_reader(&facts)) {
         Some(what) => Err(format!(
             "{told} is {what} and no regular file: what one process reads of it no rank on a host of --hosts finds there; {WHAT_TO_DO}"
         )),
@@ -66,11 +66,15 @@ fn check(value: &OsStr, is_read: bool) -> Result<(), String> {
 }
 
 /// What gives each byte to one of its readers.
-fn of_one_reader(kind: FileType) -> Option<&'static str> {
+fn of_one_reader(facts: &Metadata) -> Option<&'static str> {
+    /// `/dev/null` by its number, which has none for anybody.
+    const NULL: u64 = (1 << 8) | 3;
+    let kind = facts.file_type();
+    let is_device = kind.is_char_device() && facts.rdev() != NULL;
     [
         (kind.is_fifo(), "a pipe"),
         (kind.is_socket(), "a socket"),
-        (kind.is_char_device(), "a terminal or another device"),
+        (is_device, "a terminal or another device"),
     ]
     .into_iter()
     .find_map(|(is_it, what)| is_it.then_some(what))
@@ -182,6 +186,7 @@ mod tests {
             &["x", "--records", "/dev/stdout", "--csv-output", "/dev/fd/2"][..],
             &["/mnt/dev/stdin", "-c", "missing"],
             &["x", "--hostfile", "/dev/stdin"],
+            &["x", "-c", "/dev/null"],
         ] {
             assert_eq!(said(words), Ok(()), "{words:?}");
         }
