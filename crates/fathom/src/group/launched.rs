@@ -130,7 +130,10 @@ impl Launch {
         let is_of_library = matches!(
             error.downcast_ref::<ConnectError>(),
             Some(ConnectError::Mpi(
-                MpiError::Foreign { .. } | MpiError::OtherVersion { .. }
+                MpiError::NoLibrary { .. }
+                    | MpiError::NoSymbol { .. }
+                    | MpiError::Foreign { .. }
+                    | MpiError::OtherVersion { .. }
             ))
         );
         let why: anyhow::Error = Usage(format!(

@@ -45,8 +45,7 @@ fn a_library_that_is_cut_short_is_refused_by_name_and_no_rank_dies_of_it() {
         let (name, dir) = (launcher.name, place());
         let half = half_a_library(dir.path());
         let words = format!("{SHORT} --mpi {}", half.display());
-        let (code, said) = launcher.ended(dir.path(), &words);
-        assert_eq!(code, Some(2), "{name}: {said}");
+        let said = refused(1, name, || launcher.ended(dir.path(), &words));
         let named = format!("{}: it is cut short", half.display());
         assert!(said.contains(&named), "{name}: {said}");
         assert!(!dir.path().join("x").exists(), "{name}");
