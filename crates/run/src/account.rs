@@ -204,14 +204,15 @@ impl Ended<'_> {
         let counts = at_work(self.tallies()).iter().any(counts);
         let worked = self.worked().filter(|_| counts);
         let moment = |at: u64| worked.map_or(0, |worked| worked.since_began(at));
+        let usage = &report.tally.usage;
         WorkerAccount {
             started_ns: moment(report.tally.started),
             ended_ns: moment(report.tally.ended),
-            user_ns: report.usage.user_ns,
-            system_ns: report.usage.system_ns,
-            run_queue_wait_ns: worked.and_then(|_| self.waited_ns(report)),
-            voluntary_switches: report.usage.voluntary_switches,
-            involuntary_switches: report.usage.involuntary_switches,
+            user_ns: usage.user_ns,
+            system_ns: usage.system_ns,
+            run_queue_wait_ns: worked.and_then(|_| Self::waited_ns(report)),
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
             engine_features: report.features.clone(),
             error: report.error.clone(),
             ..base
@@ -219,11 +220,10 @@ impl Ended<'_> {
     }
 
     /// What a worker's thread waited for a CPU in the measured time.
-    fn waited_ns(&self, report: &WorkerReport) -> Option<u64> {
-        let is_warmed_up = self.resolved.effective.stop.warmup.0 > 0;
-        let seen = is_warmed_up.then_some(&self.measured.waited_before_ns);
-        let own_ns = report.tally.ended.saturating_sub(report.tally.started);
-        report.run_queue_wait?.measured_ns(seen, own_ns)
+    fn waited_ns(report: &WorkerReport) -> Option<u64> {
+        let tally = &report.tally;
+        let wait = report.run_queue_wait?;
+        wait.measured_ns(tally.started, tally.ended, &tally.usage)
     }
 
     fn file_name(&self, worker: u32, file: u32) -> String {

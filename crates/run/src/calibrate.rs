@@ -150,6 +150,7 @@ fn null_round<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<(u64, u
         warmup: &warmup,
         measured: &measured,
         halt: &halt,
+        run_queue_wait: None,
         tick: None,
     };
     let mut tally = Tally::default();

@@ -40,8 +40,9 @@ pub(crate) struct Tally {
     /// The time of each kind of operation where kinds follow each other.
     pub kind_times: Vec<KindTime>,
     pub write_passes: WritePasses,
-    /// Use of the worker's thread when the measured time began.
-    pub usage_before: Usage,
+    /// What the worker's thread used in its measured time, once that is over.
+    pub usage: Usage,
+    usage_before: Usage,
     in_flight_ns: u128,
     submissions: u64,
     submitted: u64,
@@ -58,6 +59,11 @@ impl Tally {
         self.started = now;
         self.ended = now;
         self.usage_before = sys::usage_of_thread();
+    }
+
+    /// The worker ends.
+    pub(crate) fn end_usage(&mut self) {
+        self.usage = sys::usage_of_thread().since(&self.usage_before);
     }
 
     /// The measured time begins; what was counted was warm-up.

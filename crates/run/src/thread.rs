@@ -14,20 +14,20 @@ use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::{
     Engine, EngineError, EngineSetup, MetaEngine, OpenEngine as _, RingOptions, SimEngine, SimModel,
 };
+use host::Machine;
 use record::{Histogram, Interval};
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use sys::Usage;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
-pub(crate) use wait::RunQueueWait;
+pub(crate) use wait::{RunQueueWait, RunQueueWatch};
 use workload::{DataPattern, EngineFeature, EngineName, EngineTarget, LockMode, Madvise};
 
 /// How a worker fared.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerReport {
     pub(crate) tally: Tally,
-    pub(crate) usage: Usage,
     pub(crate) run_queue_wait: Option<RunQueueWait>,
     pub(crate) features: Option<String>,
     pub(crate) error: Option<String>,
@@ -215,12 +215,11 @@ impl WorkerTask {
             return Ok(report);
         }
         // To ask for it takes longer than the start may be missed by.
-        let waited = RunQueueWait::begin();
+        plan.run_queue_wait = RunQueueWatch::begin(&Machine::at(Path::new("/")), &self.clock);
         let arrive = || self.clock.arrive_at(start);
         let (engine, tally) = (&mut engine, &mut report.tally);
         let outcome = work(engine, &self.clock, &mut plan, tally, arrive);
-        report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
-        report.run_queue_wait = waited.and_then(RunQueueWait::end);
+        report.run_queue_wait = plan.run_queue_wait.take().and_then(RunQueueWatch::seen);
         self.finish(report, outcome, plan)
     }
 
@@ -292,7 +291,6 @@ impl WorkerTask {
         }
         let arrive = || self.clock.arrive_at(start);
         let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally, arrive);
-        report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         let mut report = self.finish(report, outcome, plan)?;
         edge(clock.now());
         report.series = series;
@@ -356,6 +354,7 @@ impl WorkerTask {
             warmup: &shared.warmup[self.index as usize],
             measured: &shared.measured[self.index as usize],
             halt: &shared.halt,
+            run_queue_wait: None,
             tick,
         }
     }
@@ -395,8 +394,8 @@ mod tests {
     use crate::prepare::prepare;
     use crate::resolve::resolve;
     use crate::safety::Refusal;
-    use host::Machine;
-    use std::path::Path;
+    use std::cell::Cell;
+    use sys::Usage;
     use units::Bytes;
     use workload::Workload;
 
@@ -448,6 +447,64 @@ mod tests {
         let report = with_task(|_| {}, &|_| {}, in_a_year).unwrap();
         let tally = &report.tally;
         assert!(tally.is_idle && tally.started == tally.ended);
+    }
+
+    /// Time passes when it is read, and half of it the thread waits for a CPU, as the kernel's file says.
+    #[derive(Clone)]
+    struct HalfWaited<'a> {
+        now: &'a Cell<u64>,
+        file: &'a Path,
+    }
+
+    impl Clock for HalfWaited<'_> {
+        fn now(&self) -> u64 {
+            self.now.set(self.now.get() + 1000);
+            std::fs::write(self.file, format!("0 {} 1\n", self.now.get() / 2)).unwrap();
+            self.now.get()
+        }
+
+        fn sleep_until(&self, _: u64) {}
+    }
+
+    #[test]
+    fn what_a_worker_waited_for_a_cpu_before_its_own_measured_time_is_left_out() {
+        let root = tempfile::tempdir().unwrap();
+        let file = format!("proc/self/task/{}/schedstat", sys::thread_id());
+        let (now, file) = (Cell::new(0), root.path().join(file));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let clock = HalfWaited {
+            now: &now,
+            file: &file,
+        };
+        let machine = Machine::at(root.path());
+        for depth in [1, 4] {
+            now.set(0);
+            clock.now();
+            let asked = |workload: &mut Workload| {
+                (workload.engine, workload.queue_depth) = (EngineName::Null, depth);
+                workload.stop.warmup = units::Nanos(100_000);
+            };
+            let work_through = |task: &WorkerTask| {
+                let mut plan = task.plan(0, task.shared.content(0)?, None, None);
+                (plan.stop.bytes, plan.stop.ends) = (u64::MAX, 200_000);
+                plan.run_queue_wait = RunQueueWatch::begin(&machine, &clock);
+                let mut engine = engine::NullEngine::new(depth, 4096)?;
+                let mut report = WorkerReport::default();
+                work(&mut engine, &clock, &mut plan, &mut report.tally, || ())?;
+                report.run_queue_wait = plan.run_queue_wait.and_then(RunQueueWatch::seen);
+                Ok(report)
+            };
+            let report = with_task(|_| {}, &asked, work_through).unwrap();
+            let (began, ended) = (report.tally.started, report.tally.ended);
+            assert!(began >= 100_000 && (200_000..210_000).contains(&ended));
+            let waited = report.run_queue_wait.unwrap();
+            let slept = Usage {
+                voluntary_switches: 1,
+                ..Usage::default()
+            };
+            let waited_ns = waited.measured_ns(began, ended, &slept);
+            assert_eq!(waited_ns, Some((ended - began) / 2), "{depth}");
+        }
     }
 
     #[test]

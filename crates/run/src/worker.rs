@@ -159,14 +159,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         if !std::ptr::eq(self.counters, self.plan.measured)
             && self.now >= self.plan.stop.warmup_ends
         {
-            self.counters = self.plan.measured;
-            self.tally.restart(self.now);
-            self.plan.source.restart(self.now);
-            self.bytes_left = if self.bytes_left == u64::MAX {
-                u64::MAX
-            } else {
-                self.bytes_left.saturating_sub(self.bytes_begun())
-            };
+            self.begin_measured_time();
         }
         while self.now >= self.next_tick {
             if let Some(tick) = &mut self.plan.tick {

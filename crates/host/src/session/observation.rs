@@ -5,7 +5,6 @@ use super::{Participant, Session};
 use crate::series::Series;
 use crate::{CpuTimes, DiskCounters, Event, KernelFiles};
 use record::{Interval, LiveCounters, Measurements, Stoppage};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sys::{Clock, Vigil};
 
@@ -43,9 +42,6 @@ pub struct Measured {
     pub interval_ns: u64,
     /// Times in which this process stood still.
     pub stops: Vec<Stoppage>,
-    /// How long each thread had waited for a CPU when the measured time began, by the kernel's id of the
-    /// thread; of those that were there then, and empty where there was no warm-up.
-    pub waited_before_ns: BTreeMap<u32, u64>,
     /// From when to when the counters were looked at; `None` in virtual time.
     pub watched: Option<(u64, u64)>,
 }
@@ -68,7 +64,6 @@ pub struct Observation<'s, 'a, 'c> {
     cpu: Option<KernelFiles<CpuTimes>>,
     /// CPU time of each of the part's threads; one that has ended used what it had.
     thread_cpu: Vec<u64>,
-    waited_before_ns: BTreeMap<u32, u64>,
     vigil: Vigil,
     awake: u64,
     stops: Vec<Stoppage>,
@@ -120,7 +115,6 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             disk: disk.and_then(|disk| context.machine.watch_disk(disk.major, disk.minor)),
             cpu: context.machine.watch_cpu_times(),
             thread_cpu: vec![0; counted.threads.len()],
-            waited_before_ns: BTreeMap::new(),
             vigil: Vigil::begin(),
             awake: context.clock.now(),
             stops: Vec::new(),
@@ -173,7 +167,6 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             self.is_warm = true;
             self.session.begin();
             self.begin();
-            self.waited_before_ns = self.waited_ns();
         }
         if !self.counted.virtual_time {
             self.look(now);
@@ -226,7 +219,6 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             users: self.series.users,
             interval_ns: self.series.interval_ns,
             stops: self.stops,
-            waited_before_ns: self.waited_before_ns,
             watched: (!self.counted.virtual_time)
                 .then(|| (self.start, self.session.context.clock.now())),
         }
@@ -251,13 +243,6 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             *used = sys::cpu_of_thread(*thread).map_or(*used, |now| now.max(*used));
         }
         self.thread_cpu.iter().sum()
-    }
-
-    /// How long each thread has waited for a CPU until now.
-    fn waited_ns(&self) -> BTreeMap<u32, u64> {
-        let machine = &self.session.context.machine;
-        let waited = |thread: &u32| Some((*thread, machine.thread_sched(*thread)?.wait_ns?));
-        self.counted.threads.iter().filter_map(waited).collect()
     }
 
     fn state(&mut self, at: u64) -> State {

@@ -8,7 +8,7 @@ use sys::Usage;
 
 /// What the threads of all workers used.
 pub(super) fn used_by(reports: &Reports) -> Usage {
-    let usages = reports.iter().map(|(_, report)| report.usage);
+    let usages = reports.iter().map(|(_, report)| report.tally.usage);
     usages.fold(Usage::default(), |sum, usage| sum.and(&usage))
 }
 

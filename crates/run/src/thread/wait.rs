@@ -1,84 +1,119 @@
 //! How long a worker waited for a CPU.
 
-use host::Machine;
-use std::collections::BTreeMap;
-use std::path::Path;
+use host::{KernelFiles, Machine, ThreadSched};
+use sys::{Clock, Usage};
 
-/// The time that a thread has been runnable without a CPU.
+/// Asks the kernel how long a thread has been runnable without a CPU, at the edges of its measured time. The
+/// file that says it stays open: to look it up again would take longer than to read it.
+pub(crate) struct RunQueueWatch {
+    sched: KernelFiles<ThreadSched>,
+    before: Option<WaitReading>,
+    after: Option<WaitReading>,
+}
+
+/// How long a thread had waited at a time of its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WaitReading {
+    at: u64,
+    waited_ns: u64,
+}
+
+impl RunQueueWatch {
+    /// Of this thread from here on; `None` where the kernel does not say it.
+    pub(super) fn begin<C: Clock>(machine: &Machine, clock: &C) -> Option<Self> {
+        let mut out = Self {
+            sched: machine.watch_thread_turns(sys::thread_id())?,
+            before: None,
+            after: None,
+        };
+        out.begin_anew(clock.now());
+        out.before.is_some().then_some(out)
+    }
+
+    /// The measured time began at `now`, and what was before is none of it.
+    pub(crate) fn begin_anew(&mut self, now: u64) {
+        self.before = self.read(now);
+    }
+
+    /// The measured time is over.
+    pub(crate) fn end<C: Clock>(&mut self, clock: &C) {
+        let read = self.read(0);
+        let at = clock.now();
+        self.after = read.map(|read| WaitReading { at, ..read });
+    }
+
+    fn read(&mut self, at: u64) -> Option<WaitReading> {
+        let waited_ns = self.sched.read()?.wait_ns?;
+        Some(WaitReading { at, waited_ns })
+    }
+
+    /// What it was told.
+    pub(super) fn seen(self) -> Option<RunQueueWait> {
+        let (before, after) = self.before.zip(self.after)?;
+        Some(RunQueueWait { before, after })
+    }
+}
+
+/// The time that a thread has been runnable without a CPU, between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunQueueWait {
-    /// The kernel's id of the thread.
-    thread: u32,
-    /// When its loop began, and when that had ended.
-    before_ns: u64,
-    after_ns: u64,
+    /// Not before this time.
+    before: WaitReading,
+    /// Not after this time.
+    after: WaitReading,
 }
 
 impl RunQueueWait {
-    /// Of this thread from here on; `None` where the kernel does not say it.
-    pub(super) fn begin() -> Option<Self> {
-        let thread = sys::thread_id();
-        let before_ns = waited(thread)?;
-        Some(Self {
-            thread,
-            before_ns,
-            after_ns: before_ns,
-        })
+    /// What of it was in the measured time, in which the thread used so much: never more than it was not on a
+    /// CPU there, and all of that where it never slept. The readings lie a little outside of that time: of a
+    /// thread that slept nothing is known where more than a twentieth of it may have been waited there.
+    pub(crate) fn measured_ns(self, began: u64, ended: u64, usage: &Usage) -> Option<u64> {
+        let own_ns = ended.saturating_sub(began);
+        let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);
+        let waited_ns = self.after.waited_ns.saturating_sub(self.before.waited_ns);
+        let told_ns = waited_ns.min(own_ns.saturating_sub(cpu_ns));
+        let outside_ns = began.saturating_sub(self.before.at) + self.after.at.saturating_sub(ended);
+        // What is not told was outside, and left less time there for more.
+        let untold_ns = waited_ns - told_ns;
+        let untrue_ns = told_ns.min(outside_ns.saturating_sub(untold_ns));
+        let is_known = usage.voluntary_switches == 0 || untrue_ns <= own_ns / 20;
+        is_known.then_some(told_ns)
     }
-
-    /// The same up to here.
-    pub(super) fn end(self) -> Option<Self> {
-        let after_ns = waited(self.thread)?;
-        Some(Self { after_ns, ..self })
-    }
-
-    /// What of it was in the measured time of so long. Where there was a warm-up, that is known of threads
-    /// that somebody looked at when it ended. A thread that waited longer than it measured waited before or
-    /// after as well; a little of that is let pass, and of more nobody knows when it was.
-    pub(crate) fn measured_ns(
-        self,
-        at_end_of_warmup: Option<&BTreeMap<u32, u64>>,
-        own_ns: u64,
-    ) -> Option<u64> {
-        let before_ns =
-            at_end_of_warmup.map_or(Some(self.before_ns), |seen| seen.get(&self.thread).copied());
-        let waited_ns = self.after_ns.saturating_sub(before_ns?);
-        let is_known = waited_ns <= own_ns.saturating_add(own_ns / 20);
-        is_known.then_some(waited_ns.min(own_ns))
-    }
-}
-
-fn waited(thread: u32) -> Option<u64> {
-    Machine::at(Path::new("/")).thread_sched(thread)?.wait_ns
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_a_thread_waited_for_a_cpu_in_the_warm_up_is_left_out() {
-        let wait = RunQueueWait {
-            thread: 7,
-            before_ns: 10,
-            after_ns: 1000,
+    /// Of a measured time from 10,000 to 20,000: readings at a time and of a wait, the time on a CPU, and how
+    /// often the thread slept.
+    fn told(before: (u64, u64), after: (u64, u64), cpu_ns: u64, slept: u64) -> Option<u64> {
+        let reading = |(at, waited_ns)| WaitReading { at, waited_ns };
+        let (before, after) = (reading(before), reading(after));
+        let usage = Usage {
+            user_ns: cpu_ns,
+            voluntary_switches: slept,
+            ..Usage::default()
         };
-        let seen = |thread, ns| wait.measured_ns(Some(&BTreeMap::from([(thread, ns)])), 5000);
-        assert_eq!(wait.measured_ns(None, 5000), Some(990));
-        assert_eq!(seen(7, 900), Some(100));
-        assert_eq!(seen(8, 900), None, "nobody looked at it in time");
+        RunQueueWait { before, after }.measured_ns(10_000, 20_000, &usage)
     }
 
     #[test]
-    fn a_wait_longer_than_the_measured_time_was_not_in_it() {
-        let wait = RunQueueWait {
-            thread: 7,
-            before_ns: 0,
-            after_ns: 1000,
-        };
-        let own = |ns| wait.measured_ns(None, ns);
-        assert_eq!(own(1000), Some(1000));
-        assert_eq!(own(980), Some(980));
-        assert_eq!(own(900), None);
+    fn no_more_is_told_than_the_time_that_the_thread_was_not_on_a_cpu() {
+        assert_eq!(told((10_000, 70), (20_010, 7070), 3000, 0), Some(7000));
+        // The rest of its wait was outside, where there was time for it.
+        assert_eq!(told((9000, 0), (20_000, 8000), 3000, 1), Some(7000));
+        assert_eq!(told((10_000, 0), (28_000, 15_000), 3000, 1), Some(7000));
+        assert_eq!(told((1000, 0), (20_000, 9000), 10_020, 1), Some(0));
+        // Who never slept waited for all of the time without a CPU, whatever was outside.
+        assert_eq!(told((1000, 0), (29_000, 9000), 3000, 0), Some(7000));
+    }
+
+    #[test]
+    fn a_wait_that_may_have_been_outside_of_the_measured_time_is_not_told() {
+        assert_eq!(told((9000, 0), (20_000, 900), 100, 1), None);
+        assert_eq!(told((10_000, 0), (21_000, 900), 100, 1), None);
+        assert_eq!(told((9600, 0), (20_100, 900), 100, 1), Some(900));
+        assert_eq!(told((1000, 0), (30_000, 500), 100, 1), Some(500));
     }
 }

@@ -18,8 +18,30 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.tally.start(now);
     }
 
+    /// The warm-up is over. What is asked of the kernel here takes a little of the measured time and none of
+    /// its first operation's.
+    #[cold]
+    pub(super) fn begin_measured_time(&mut self) {
+        if let Some(wait) = &mut self.plan.run_queue_wait {
+            wait.begin_anew(self.now);
+        }
+        self.counters = self.plan.measured;
+        self.tally.restart(self.now);
+        self.plan.source.restart(self.now);
+        self.bytes_left = if self.bytes_left == u64::MAX {
+            u64::MAX
+        } else {
+            self.bytes_left.saturating_sub(self.bytes_begun())
+        };
+        self.pass_time();
+    }
+
     #[cold]
     pub(super) fn end_of_loop(&mut self) {
+        if let Some(wait) = &mut self.plan.run_queue_wait {
+            wait.end(self.clock);
+        }
+        self.tally.end_usage();
         let in_flight = self.in_flight();
         self.tally.abandoned = in_flight as u64;
         self.tally.is_idle = self.complete && in_flight == 0 && !self.has_measured();

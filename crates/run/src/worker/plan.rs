@@ -5,6 +5,7 @@ use crate::locks::Locks;
 use crate::pace::Pace;
 use crate::source::Source;
 use crate::stonewall::StonewallMeeting;
+use crate::thread::RunQueueWatch;
 use record::LiveCounters;
 use std::sync::atomic::AtomicBool;
 use workload::ThinkMode;
@@ -48,6 +49,9 @@ pub(crate) struct WorkerPlan<'a> {
     pub measured: &'a LiveCounters,
     /// Ends every worker.
     pub halt: &'a AtomicBool,
+    /// Asked where the measured time begins and ends; `None` where the kernel does not say it, and under a
+    /// virtual clock.
+    pub run_queue_wait: Option<RunQueueWatch>,
     /// Called with the virtual time at every interval edge; only under a virtual clock.
     pub tick: Option<Tick<'a>>,
 }
