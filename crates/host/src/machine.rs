@@ -244,7 +244,7 @@ impl Machine {
         KernelFiles::open(&self.tree, &ThreadSched::paths(tid))
     }
 
-    /// Of the same only its times on a CPU and without one, which take one file and a microsecond.
+    /// Of the same only its times on a CPU and without one, which are in one file, read in a few microseconds.
     #[must_use]
     pub fn watch_thread_turns(&self, tid: u32) -> Option<KernelFiles<ThreadSched>> {
         KernelFiles::open(&self.tree, &ThreadSched::paths(tid)[..1])
