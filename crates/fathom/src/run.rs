@@ -1,19 +1,22 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
+mod over;
 mod plan;
+
+pub(crate) use over::{NOT_BEGUN, cut_between, is_over};
 
 use crate::exit::Usage;
 use crate::group::GroupWork;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
-use crate::tell::tell;
+use crate::tell::{say, tell};
 use crate::{context, fio, flags, group, keeper, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use conduct::measurable;
 use host::{Context, Observed};
 use lab::Kept;
-use record::{Measurable, Record, Threshold};
+use record::{Measurable, Threshold};
 use run::{RunError, execute_stage, files_of, unstarted};
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -184,7 +187,9 @@ fn run_alone(
     let live = Live::open(matches, &page_title(&stages))?;
     let mut records = Vec::new();
     let mut saved = Ok(());
+    let mut begun = 0;
     for stage in &stages {
+        begun += 1;
         live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
             stage, &context,
         ))));
@@ -212,17 +217,14 @@ fn run_alone(
     live.end(&live::ended(live::records(matches)));
     output.finish(&records, "")?;
     saved?;
-    Ok(records
-        .iter()
-        .map(|record| record.outcome.exit_code)
-        .max()
-        .unwrap_or(0))
-}
-
-/// Whether no further stage is to begin.
-pub(crate) fn is_over(records: &[Record]) -> bool {
-    let last = records.last().map(|record| record.outcome.exit_code);
-    sys::caught_signal().is_some() || last.is_some_and(|code| ![0, MISSED].contains(&code))
+    let codes = records.iter().map(|record| record.outcome.exit_code);
+    let code = codes.max().unwrap_or(0);
+    let lacks_some = begun < stages.len();
+    let Some(caught) = cut_between(code, lacks_some, sys::caught_signal()) else {
+        return Ok(code);
+    };
+    say(NOT_BEGUN);
+    Ok(caught.exit_code())
 }
 
 /// What a foreign job says of a record of this name.
@@ -236,9 +238,6 @@ pub(crate) fn of_job(job: Option<&FioJobs>, name: &str) -> Vec<String> {
     });
     concerned.unwrap_or_default()
 }
-
-/// The exit code of a record that missed a threshold, after which other stages still run.
-const MISSED: i32 = 3;
 
 /// The thresholds that were asked for; each is of something that a phase does.
 pub(crate) fn thresholds(

@@ -12,7 +12,8 @@ use super::words::{fault_by, fault_of, fault_word};
 use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
-use crate::run::{is_over, of_job};
+use crate::run::{NOT_BEGUN, cut_between, is_over, of_job};
+use crate::tell::say;
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
@@ -150,7 +151,7 @@ impl RankGroup<'_> {
             None => {}
         }
         let (mut records, mut unsaved) = (Vec::new(), None);
-        let mut code = 0;
+        let (mut code, mut begun) = (0, 0);
         let apart = agreed
             .apart
             .filter(|_| agreed.reach == Some(TargetReach::Shared));
@@ -158,6 +159,7 @@ impl RankGroup<'_> {
         for ((work, change), number) in works.iter().zip(changes).zip(1_u64..) {
             let mut place = |record: &mut Record| change.iter().for_each(|of| of.tell(record));
             let end = self.work(work, number, &terms, &mut place)?;
+            begun += 1;
             records.extend(end.record);
             unsaved = end.unsaved;
             code = end.exit_code.max(code);
@@ -168,6 +170,12 @@ impl RankGroup<'_> {
         terms.live.end(&ended(records_of(self.matches)));
         if self.connection.is_root() {
             self.asked.output.finish(&records, "")?;
+        }
+        if let Some(caught) = cut_between(code, begun < works.len(), sys::caught_signal()) {
+            code = caught.exit_code();
+            if self.connection.is_root() {
+                say(NOT_BEGUN);
+            }
         }
         unsaved.map_or(Ok(code), Err)
     }
