@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 
 /// Where a launcher hands the code on, ours are told from its own by so much.
 const OF_RANKS: i32 = 64;
-/// Stopped by a terminal that hung up, by Ctrl-C, by whoever asked it to end.
-const STOPPED: [i32; 3] = [129, 130, 143];
+/// Stopped by a terminal that hung up, by Ctrl-C, by what Open MPI's launcher hands on, by whoever asked it
+/// to end.
+const STOPPED: [i32; 4] = [129, 130, 138, 143];
 
 /// The word of the process of ours that the code goes to, through a launcher.
 static FRONT: OnceLock<FrontWord> = OnceLock::new();
@@ -149,6 +150,7 @@ const MOST_OF_A_NAME: usize = 256;
 /// has begun.
 pub(crate) fn speak_to_front(word: FrontWord) {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    sys::ignore_what_launchers_hand_on();
     say(&word.begun_line(host.trim()));
     if crate::group::is_first() {
         listen_to_front(word.clone());
@@ -164,7 +166,7 @@ fn listen_to_front(word: FrontWord) {
         for line in lines.map_while(Result::ok) {
             if let Some(signal) = word.signal_of(&line) {
                 sys::name_signal(signal);
-                // Until then any signal ends it, and what is handed on to it may be none of those.
+                // Who answers is sent SIGUSR1, which would kill a process that does not catch it.
                 if sys::catches_signals() {
                     say(&word.signal_line(signal));
                 }
@@ -433,7 +435,7 @@ mod tests {
 
     #[test]
     fn codes_of_ranks_are_told_from_those_of_their_launcher() {
-        let heard: Vec<Option<i32>> = [0, 1, 2, 9, 65, 69, 70, 130, 137, 143, 255]
+        let heard: Vec<Option<i32>> = [0, 1, 2, 9, 65, 69, 70, 130, 137, 138, 143, 255]
             .into_iter()
             .map(from_launcher)
             .collect();
@@ -450,6 +452,7 @@ mod tests {
                 none,
                 Some(130),
                 none,
+                Some(138),
                 Some(143),
                 none
             ]

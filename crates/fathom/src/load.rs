@@ -32,7 +32,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(code) = options::shown(matches)? {
         return Ok(code);
     }
-    group::note_front(matches);
+    group::note_front(matches)?;
     let launch = group::Launch::read(matches)?;
     let read = || {
         let asked = options::asked(matches).map_err(usage)?;

@@ -116,7 +116,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("io500-like") {
         return io500::run(matches);
     }
-    group::note_front(matches);
+    group::note_front(matches)?;
     let launch = group::Launch::read(matches)?;
     let request = match request(matches) {
         Ok(request) => request,

@@ -3,7 +3,7 @@
 mod over;
 mod plan;
 
-pub(crate) use over::{NOT_BEGUN, cut_between, is_over};
+pub(crate) use over::{OTHERS_NOT_BEGUN, cut_between, is_over};
 
 use crate::exit::Usage;
 use crate::group::GroupWork;
@@ -98,7 +98,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         tell(&fio::version())?;
         return Ok(0);
     }
-    group::note_front(matches);
+    group::note_front(matches)?;
     let place = group::RankPlace::read(matches)?;
     let launch = group::Launch::read(matches)?;
     let read = || {
@@ -223,7 +223,7 @@ fn run_alone(
     let Some(caught) = cut_between(code, lacks_some, sys::caught_signal()) else {
         return Ok(code);
     };
-    say(NOT_BEGUN);
+    say(OTHERS_NOT_BEGUN);
     Ok(caught.exit_code())
 }
 

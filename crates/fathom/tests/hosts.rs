@@ -531,6 +531,7 @@ fn signalled(dir: &Path, rest: &str, words: &str, signal: i32) -> Option<i32> {
         let clock = sys::MachineClock::monotonic();
         sys::Clock::sleep_until(&clock, sys::monotonic_ns() + 20_000_000);
     }
+    assert!(dir.join("ready").exists());
     assert!(sys::signal_process(child.id(), signal).unwrap());
     child.wait().unwrap().code()
 }

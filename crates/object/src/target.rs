@@ -95,7 +95,13 @@ impl LoadTarget {
         let Service::S3 { bucket } = &self.service else {
             return None;
         };
-        let endpoint = self.endpoints.first().filter(|_| !self.is_of_variable)?;
+        // Of several some may be gone, and each may have objects of its own.
+        let [endpoint] = self.endpoints.as_slice() else {
+            return None;
+        };
+        if self.is_of_variable {
+            return None;
+        }
         let scheme = if endpoint.is_tls { "https" } else { "http" };
         Some(format!(
             "aws s3 rm s3://{bucket} --recursive --exclude '*' --include '{names}*' --endpoint-url {scheme}://{}",

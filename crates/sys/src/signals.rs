@@ -106,6 +106,12 @@ pub fn catch_signals() {
     }
 }
 
+/// Until [`catch_signals`]: SIGUSR1, by which Open MPI's launcher asks for the end, kills no process that
+/// has not come so far.
+pub fn ignore_what_launchers_hand_on() {
+    dispose(libc::SIGUSR1, libc::SIG_IGN);
+}
+
 /// Whether [`catch_signals`] has been done, and nobody has undone it.
 #[must_use]
 pub fn catches_signals() -> bool {

@@ -5,23 +5,28 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+/// A call that is interrupted so often in a row is so by no signal.
+const MOST_CALLS: u32 = 100;
+
 pub(crate) fn signed(offset: u64) -> libc::off64_t {
     libc::off64_t::try_from(offset).unwrap_or(libc::off64_t::MAX)
 }
 
 /// What a call came to: what it returned, or a negative errno. The kernel begins most calls again by itself
 /// after a signal that only goes by; file systems in user space may answer EINTR instead. Where somebody
-/// wants the end, that is the answer.
+/// wants the end, or the call never comes through, that is the answer.
 #[inline]
 pub(crate) fn outcome(mut call: impl FnMut() -> i64) -> i64 {
+    let mut left = MOST_CALLS;
     loop {
+        left -= 1;
         let result = call();
         if result >= 0 {
             return result;
         }
         let errno = io::Error::last_os_error().raw_os_error();
         let errno = errno.unwrap_or(libc::EIO);
-        if errno != libc::EINTR || caught_signal().is_some() {
+        if errno != libc::EINTR || left == 0 || caught_signal().is_some() {
             return -i64::from(errno);
         }
     }
@@ -98,5 +103,7 @@ mod tests {
         assert_eq!(came_to(&[libc::EINTR, libc::EINTR]), (4096, 3));
         let failed = (-i64::from(libc::EIO), 2);
         assert_eq!(came_to(&[libc::EINTR, libc::EIO]), failed);
+        let interrupted = (-i64::from(libc::EINTR), 100);
+        assert_eq!(came_to(&[libc::EINTR; 1000]), interrupted);
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn run(
     let names: Vec<String> = std::iter::once(base.to_owned())
         .chain(candidates.iter().cloned())
         .collect();
-    group::note_front(matches);
+    group::note_front(matches)?;
     let launch = group::Launch::read(matches)?;
     if let Some(launch) = &launch
         && let Err(wrong) = together::check(matches)

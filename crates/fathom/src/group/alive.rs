@@ -44,6 +44,14 @@ pub(super) fn stat_after_name(place: &Path) -> Option<String> {
     Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
+/// Whether a process does something of its own at this signal, as the kernel says it (proc_pid_status(5)).
+pub(super) fn catches(process: u32, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// The state of a process and when it started, in ticks since the machine did (proc_pid_stat(5)).
 fn facts(process: u32) -> Option<(char, u64)> {
     let after = stat_after_name(Path::new(&format!("/proc/{process}")))?;
@@ -57,6 +65,15 @@ fn facts(process: u32) -> Option<(char, u64)> {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_catches_what_it_has_a_handler_for() {
+        sys::catch_signals();
+        let own = std::process::id();
+        assert!(catches(own, 10));
+        assert!(!catches(own, 9), "nobody catches that");
+        assert!(!catches(u32::MAX, 10));
+    }
 
     #[test]
     fn a_process_that_has_ended_or_is_another_or_is_stopped_does_not_go_on() {

@@ -55,6 +55,17 @@ fn names_hosts(matches: &ArgMatches) -> bool {
     given("hosts") || given("hostfile")
 }
 
+/// Refuses files that ranks could not read as this process does, before it reads them.
+///
+/// # Errors
+/// There is such a file, where hosts are named.
+pub(super) fn check_files(matches: &ArgMatches) -> Result<()> {
+    if names_hosts(matches) && launched().is_none() {
+        refuse_own_files(matches).map_err(Usage)?;
+    }
+    Ok(())
+}
+
 impl LaunchFront {
     /// `None` where no hosts are named.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
@@ -112,7 +123,6 @@ impl LaunchFront {
             word: Some(word.clone()).filter(|_| !is_dry(matches)),
             is_watched: std::io::stderr().is_terminal(),
         };
-        refuse_own_files(matches)?;
         let command = command(&program, &mark, std::env::args_os().skip(1));
         let line = launcher.line(&hosts, &around, command)?;
         Ok(Some(Self {
@@ -172,9 +182,10 @@ impl LaunchFront {
     }
 }
 
-/// How the ranks ended: what they said, or what their launcher ended with where that says more. One that a
-/// signal stopped says more only of ranks that said nothing, or that lost each other, for it kills them: what
-/// they say else of their end was so before. One that is content knows nothing of ranks that said nothing.
+/// How the ranks ended: what they said, or what their launcher ended with where that says more. The
+/// code of a signal counts only beside ranks that said nothing, or that lost each other, for the launcher
+/// kills them then: what ranks otherwise say of their end was decided before the signal. A launcher's 0 tells
+/// nothing of ranks that said nothing.
 fn of_ranks(said: Option<i32>, of_launcher: Option<i32>) -> Option<i32> {
     let says_more = |code: &i32| match said {
         Some(said) => sys::stopped_by(*code).is_none() || said == PeerFault::LOST,

@@ -130,6 +130,7 @@ impl GroupTrial {
             && let Some((rank, mut record)) = parts.unbegun()
         {
             record.id.clone_from(&self.id);
+            name_signal(&mut record.outcome, sys::named_signal());
             let called = self.connection.called(rank);
             let message = record.outcome.message.take().unwrap_or_default();
             record.outcome.message = Some(format!("{called}: {message}"));

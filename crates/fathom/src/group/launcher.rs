@@ -211,9 +211,9 @@ impl Launcher {
 
 impl Dialect {
     /// The signal that asks ranks to end, and lets them write what they have: of another srun kills
-    /// them at once. Open MPI's launcher hands one on as it is and goes on; at any that would end itself
-    /// it ends the ranks, and takes nothing more that they print. Where no rank is known to listen, that is
-    /// what is asked of it.
+    /// them at once. Open MPI's launcher hands SIGUSR1 on to its ranks and goes on itself. At SIGINT and
+    /// SIGTERM it kills them, and prints nothing more of theirs; it is sent those where no rank is known to
+    /// catch the other.
     pub(super) fn asking(self, signal: i32, is_heard: bool) -> i32 {
         const HANGUP: i32 = 1;
         const INTERRUPT: i32 = 2;

@@ -28,16 +28,17 @@ pub(super) fn ended_whole(size: u32) {
 }
 
 /// The exit code of this process, where all ranks end with `code`: of the first when the others
-/// have ended, of another none. A launcher that was stopped asks all that it has stopped, but where it was
-/// started by a process of ours, which knows that, it would call the job aborted.
+/// have ended, of another none. The code of a signal is every rank's, for a launcher that had the signal asks
+/// for it; where a process of ours started the launcher, that process knows how the ranks ended, and the
+/// launcher would call the job aborted, so that the code is 0.
 pub(crate) fn leave(code: i32) -> i32 {
+    let is_told = sys::stopped_by(code).is_some() && crate::exit::has_front();
     let Some(launched) = launched().filter(|_| code > 0) else {
-        return code;
+        return if is_told { 0 } else { code };
     };
     let is_whole = ENDED_WITH.load(Relaxed) == launched.size;
     if sys::stopped_by(code).is_some() {
-        let is_known = is_whole && crate::exit::has_front();
-        return if is_known { 0 } else { code };
+        return if is_told && is_whole { 0 } else { code };
     }
     if !is_whole && code != REFUSED {
         return code;

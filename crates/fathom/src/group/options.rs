@@ -1,6 +1,7 @@
 //! The options of several hosts.
 
-use super::front::{FrontMark, MARK};
+use super::front::{FrontMark, MARK, check_files};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 
 const HEADING: &str = "Several hosts";
@@ -99,11 +100,15 @@ pub(crate) fn add_connected(command: Command) -> Command {
 }
 
 /// Has the exit code told so that whoever started the launcher knows whose it is.
-pub(crate) fn note_front(matches: &ArgMatches) {
+///
+/// # Errors
+/// This process is to start a launcher, and its ranks could not read a file as it could.
+pub(crate) fn note_front(matches: &ArgMatches) -> Result<()> {
     let mark = matches.get_one::<FrontMark>(MARK);
     if let Some(word) = mark.and_then(|mark| mark.word.clone()) {
         crate::exit::speak_to_front(word);
     }
+    check_files(matches)
 }
 
 /// Whether somebody looks on at a terminal that this process cannot see: a launcher hands on what it says.

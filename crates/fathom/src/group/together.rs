@@ -12,7 +12,7 @@ use super::words::{fault_by, fault_of, fault_word};
 use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
-use crate::run::{NOT_BEGUN, cut_between, is_over, of_job};
+use crate::run::{OTHERS_NOT_BEGUN, cut_between, is_over, of_job};
 use crate::tell::say;
 use crate::{context, target};
 use anyhow::Result;
@@ -174,7 +174,7 @@ impl RankGroup<'_> {
         if let Some(caught) = cut_between(code, begun < works.len(), sys::caught_signal()) {
             code = caught.exit_code();
             if self.connection.is_root() {
-                say(NOT_BEGUN);
+                say(OTHERS_NOT_BEGUN);
             }
         }
         unsaved.map_or(Ok(code), Err)

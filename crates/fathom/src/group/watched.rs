@@ -161,13 +161,10 @@ pub(super) fn telling<T>(
 /// What people are told where somebody has asked for the end and what a load made is still there: a
 /// launcher may kill its ranks before they have removed it, and then nobody else says it.
 fn left_words(record: &Record, caught: Option<CaughtSignal>) -> Option<String> {
-    let (load, signal) = (record.load.as_ref()?, caught?.signal);
-    let names = object::not_removed(record)?;
-    (load.left_behind + load.uploads_left_behind > 0).then(|| {
-        format!(
-            "signal {signal}: the ranks remove what this load made before they end; if the launcher kills them first, the names of what is left begin with {names}"
-        )
-    })
+    let (signal, names) = (caught?.signal, object::not_removed(record)?);
+    Some(format!(
+        "signal {signal}: the ranks remove what this load made before they end; if the launcher kills them first, the names of what is left begin with {names}"
+    ))
 }
 
 #[cfg(test)]
@@ -203,25 +200,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_load_made_is_told_where_somebody_asks_for_the_end_and_some_is_there() {
+    fn what_a_load_made_is_told_where_somebody_asks_for_the_end() {
         const NOTICE: &str = "what this load made had not been removed from the server when this was written; its names begin with fathom-7- at x";
         let caught = Some(CaughtSignal {
             signal: 15,
             impatient: false,
         });
-        let of = |left_behind| Record {
-            load: Some(record::LoadAccount {
-                left_behind,
-                ..record::LoadAccount::default()
-            }),
+        let loaded = Record {
             notices: vec![NOTICE.to_owned()],
             ..Record::default()
         };
-        let told = left_words(&of(3), caught).expect("some is there");
+        let told = left_words(&loaded, caught).expect("it may be there");
         assert!(told.starts_with("signal 15: the ranks remove"), "{told}");
         assert!(told.ends_with("begin with fathom-7- at x"), "{told}");
-        assert_eq!(left_words(&of(0), caught), None);
-        assert_eq!(left_words(&of(3), None), None);
+        assert_eq!(left_words(&loaded, None), None);
         assert_eq!(left_words(&done(1, 1), caught), None);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn is_over(records: &[Record]) -> bool {
     sys::caught_signal().is_some() || last.is_some_and(|code| ![0, MISSED].contains(&code))
 }
 
-pub(crate) const NOT_BEGUN: &str =
+pub(crate) const OTHERS_NOT_BEGUN: &str =
     "stopped by a signal between two phases: the others were not begun";
 
 /// The signal that came between two stages, so that it ended none of them, and yet what was asked for is not

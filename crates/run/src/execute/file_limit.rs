@@ -21,8 +21,8 @@ pub(super) fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), Ru
     } else {
         2
     };
-    // One more is open as long as the run lasts, and one by each thread that says how it waited for a CPU.
-    let needed = files * (shared_by * locks + 1) + u64::from(workload.threads) + 64;
+    // One more is open as long as the run lasts.
+    let needed = files * (shared_by * locks + 1) + 64;
     if needed > limit && workload.files.meta.is_empty() {
         return Err(RunError::Unsuitable(format!(
             "up to {needed} files would be open (--threads {} on {}, and what else is open), and `ulimit -n` allows {limit}; use fewer files or threads, or raise the limit",

@@ -1,12 +1,14 @@
 //! How long a worker waited for a CPU.
 
-use host::{KernelFiles, Machine, ThreadSched};
+use host::Machine;
 use sys::{Clock, Usage};
 
 /// Asks the kernel how long a thread has been runnable without a CPU, at the edges of its measured time. The
-/// file that says it stays open: to look it up again would take longer than to read it.
+/// file that says it is opened each time, which takes some microseconds: held open by each thread it would
+/// count against the limit of files that workers open.
 pub(crate) struct RunQueueWatch {
-    sched: KernelFiles<ThreadSched>,
+    machine: Machine,
+    thread: u32,
     before: Option<WaitReading>,
     after: Option<WaitReading>,
 }
@@ -22,7 +24,8 @@ impl RunQueueWatch {
     /// Of this thread from here on; `None` where the kernel does not say it.
     pub(super) fn begin<C: Clock>(machine: &Machine, clock: &C) -> Option<Self> {
         let mut out = Self {
-            sched: machine.watch_thread_turns(sys::thread_id())?,
+            machine: machine.clone(),
+            thread: sys::thread_id(),
             before: None,
             after: None,
         };
@@ -42,8 +45,9 @@ impl RunQueueWatch {
         self.after = read.map(|read| WaitReading { at, ..read });
     }
 
-    fn read(&mut self, at: u64) -> Option<WaitReading> {
-        let waited_ns = self.sched.read()?.wait_ns?;
+    fn read(&self, at: u64) -> Option<WaitReading> {
+        let turns = self.machine.watch_thread_turns(self.thread)?.read()?;
+        let waited_ns = turns.wait_ns?;
         Some(WaitReading { at, waited_ns })
     }
 

@@ -30,11 +30,8 @@ pub(super) fn refuse_own_files(matches: &ArgMatches) -> Result<(), String> {
     for id in matches.ids().map(clap::Id::as_str) {
         let given = matches.try_get_raw(id).ok().flatten();
         if !is_front_s(id) {
-            let is_read = READ.contains(&id);
-            given
-                .into_iter()
-                .flatten()
-                .try_for_each(|value| check(value, is_read))?;
+            let mut given = given.into_iter().flatten();
+            given.try_for_each(|value| check(id, value))?;
         }
     }
     Ok(())
@@ -45,12 +42,14 @@ fn is_front_s(id: &str) -> bool {
     OWN.iter().any(|own| own.strip_prefix("--") == Some(id))
 }
 
-fn check(value: &OsStr, is_read: bool) -> Result<(), String> {
-    let told = value.display();
+fn check(id: &str, value: &OsStr) -> Result<(), String> {
+    let (told, is_read) = (value.display(), READ.contains(&id));
+    // An option of fio may name what it writes (`--output=/dev/stdout`).
+    let is_read_alone = is_read && !value.as_bytes().starts_with(b"-");
     // A value may be `newer=FILE` among others, or an option of fio.
     let parts = value.as_bytes().split(|byte| b"=,".contains(byte));
     let mut paths = parts.chain([value.as_bytes()]).map(OsStr::from_bytes);
-    let is_own = |number: &String| is_read || !PASSED_ON.contains(&number.as_str());
+    let is_own = |number: &String| is_read_alone || !PASSED_ON.contains(&number.as_str());
     if paths.any(|path| descriptor(Path::new(path)).as_ref().is_some_and(is_own)) {
         return Err(format!(
             "{told} is what a process of this machine has open, and no rank on a host of --hosts reads it: {WHAT_TO_DO}"
@@ -81,8 +80,8 @@ fn of_one_reader(facts: &Metadata) -> Option<&'static str> {
 }
 
 /// The number under which this process has open what lies at a path, if it is open by that alone: of
-/// another process the whole path. The link that the kernel shows there leads to a file that is no other
-/// process's by this name, so that only whoever follows each link sees it.
+/// another process the whole path. What the path leads to in the end no longer shows that it is open here,
+/// and so its links are followed one by one.
 fn descriptor(path: &Path) -> Option<String> {
     const MOST_LINKS: u32 = 40;
     let own = PathBuf::from("/proc").join(std::process::id().to_string());
@@ -186,6 +185,7 @@ mod tests {
             &["x", "--records", "/dev/stdout", "--csv-output", "/dev/fd/2"][..],
             &["/mnt/dev/stdin", "-c", "missing"],
             &["x", "--hostfile", "/dev/stdin"],
+            &["--", "--name=j", "--output=/dev/stdout"],
             &["x", "-c", "/dev/null"],
         ] {
             assert_eq!(said(words), Ok(()), "{words:?}");
