@@ -332,7 +332,8 @@ fn hosts_may_come_from_a_pipe_and_what_ranks_read_may_not() {
     }
     for (line, why) in [
         (
-            "mkfifo p; echo 'duration = \"1s\"' > p & FATHOM run x -c p",
+            // Nobody writes to it: it is refused before it is read.
+            "mkfifo p; FATHOM run x -c p",
             "p is a pipe",
         ),
         (

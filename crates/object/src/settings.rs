@@ -202,7 +202,8 @@ impl LoadSettings {
             retries: plan.retries,
             root: format!("{root}{separator}"),
             told_names: format!("{names} at {}", plan.target.text()),
-            told_removal: removal.map_or_else(String::new, |by| format!("; `{by}` removes the objects")),
+            told_removal: removal
+                .map_or_else(String::new, |by| format!("; `{by}` removes the objects")),
             separator,
             prefixes: plan.scenario.prefixes,
             field: plan.field(),
