@@ -17,19 +17,32 @@ pub(crate) fn signed(offset: u64) -> libc::off64_t {
 /// wants the end, or the call never comes through, that is the answer.
 #[inline]
 pub(crate) fn outcome(mut call: impl FnMut() -> i64) -> i64 {
-    let mut left = MOST_CALLS;
-    loop {
-        left -= 1;
+    let result = call();
+    if result >= 0 {
+        return result;
+    }
+    failed_or_again(call)
+}
+
+/// The same of a call that has just failed.
+#[cold]
+fn failed_or_again(mut call: impl FnMut() -> i64) -> i64 {
+    for _ in 1..MOST_CALLS {
+        let errno = last_errno();
+        if errno != libc::EINTR || caught_signal().is_some() {
+            return -i64::from(errno);
+        }
         let result = call();
         if result >= 0 {
             return result;
         }
-        let errno = io::Error::last_os_error().raw_os_error();
-        let errno = errno.unwrap_or(libc::EIO);
-        if errno != libc::EINTR || left == 0 || caught_signal().is_some() {
-            return -i64::from(errno);
-        }
     }
+    -i64::from(last_errno())
+}
+
+fn last_errno() -> i32 {
+    let errno = io::Error::last_os_error().raw_os_error();
+    errno.unwrap_or(libc::EIO)
 }
 
 /// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function
