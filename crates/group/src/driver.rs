@@ -10,13 +10,12 @@ use crate::timing::GroupTiming;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use sys::{Clock, ClockReader};
 
-/// Between two looks, and for how long nobody has said anything: a look takes 20 to 60 µs of a CPU that a
-/// worker needs, over TCP the most.
-const LOOKS_NS: [(u64, u64); 3] = [
-    (0, 1_000_000),
-    (20_000_000, 5_000_000),
-    (100_000_000, 10_000_000),
-];
+/// Between two looks, while ranks have something to say to each other.
+const LOOK_NS: u64 = 1_000_000;
+/// The same where nobody has said anything for so long: a look of some libraries takes 20 µs of a CPU
+/// that a worker needs.
+const QUIET_LOOK_NS: u64 = 5_000_000;
+const QUIET_AFTER_NS: u64 = 20_000_000;
 /// The same for so long after a word about time.
 const CLOSE_LOOK_NS: u64 = 20_000;
 const CLOSE_FOR_NS: u64 = 10_000_000;
@@ -130,19 +129,15 @@ pub fn drive<C: Clock>(
         if taken < MOST_AT_ONCE {
             let look = if now < close_until {
                 CLOSE_LOOK_NS
+            } else if now.saturating_sub(heard_at) < QUIET_AFTER_NS {
+                LOOK_NS
             } else {
-                between_looks(now.saturating_sub(heard_at))
+                QUIET_LOOK_NS
             };
             let now = clock.now();
             clock.sleep_until(wake.clamp(now + 1000, now + look));
         }
     }
-}
-
-/// How long nobody looks where nobody has said anything for so long.
-fn between_looks(quiet_ns: u64) -> u64 {
-    let reached = LOOKS_NS.iter().rev().find(|(after, _)| quiet_ns >= *after);
-    reached.map_or(LOOKS_NS[0].1, |(_, look)| *look)
 }
 
 /// What is said before a question for the time is answered.
@@ -291,13 +286,6 @@ mod tests {
                 return event;
             }
         }
-    }
-
-    #[test]
-    fn the_longer_nobody_says_anything_the_fewer_looks_there_are() {
-        let look_ms = |quiet_ms: u64| between_looks(quiet_ms * 1_000_000) / 1_000_000;
-        let looks = [0, 19, 20, 99, 100, 60_000].map(look_ms);
-        assert_eq!(looks, [1, 1, 5, 5, 10, 10]);
     }
 
     #[test]

@@ -40,6 +40,16 @@ fn failed_or_again(mut call: impl FnMut() -> i64) -> i64 {
     -i64::from(last_errno())
 }
 
+/// What one call came to. Reads and writes are made once: to be ready to make them again cost page cache
+/// reads some per cent, and the kernel begins them again by itself.
+fn of_result(result: i64) -> i64 {
+    if result >= 0 {
+        result
+    } else {
+        -i64::from(last_errno())
+    }
+}
+
 fn last_errno() -> i32 {
     let errno = io::Error::last_os_error().raw_os_error();
     errno.unwrap_or(libc::EIO)
@@ -54,7 +64,7 @@ fn last_errno() -> i32 {
 #[inline]
 pub unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
-    outcome(|| unsafe { libc::syscall(libc::SYS_pread64, fd, address, len, signed(offset)) })
+    of_result(unsafe { libc::syscall(libc::SYS_pread64, fd, address, len, signed(offset)) })
 }
 
 /// `pwrite`; returns bytes or a negative errno. As [`pread`].
@@ -64,7 +74,7 @@ pub unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64
 #[inline]
 pub unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
-    outcome(|| unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, len, signed(offset)) })
+    of_result(unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, len, signed(offset)) })
 }
 
 pub fn fsync(fd: RawFd) -> i64 {
