@@ -12,47 +12,28 @@ pub(crate) fn signed(offset: u64) -> libc::off64_t {
     libc::off64_t::try_from(offset).unwrap_or(libc::off64_t::MAX)
 }
 
-/// What a call came to: what it returned, or a negative errno. The kernel begins most calls again by itself
-/// after a signal that only goes by; file systems in user space may answer EINTR instead. Where somebody
-/// wants the end, or the call never comes through, that is the answer.
-#[inline]
-pub(crate) fn outcome(mut call: impl FnMut() -> i64) -> i64 {
-    let result = call();
-    if result >= 0 {
-        return result;
-    }
-    failed_or_again(call)
-}
-
-/// The same of a call that has just failed.
-#[cold]
-fn failed_or_again(mut call: impl FnMut() -> i64) -> i64 {
-    for _ in 1..MOST_CALLS {
-        let errno = last_errno();
-        if errno != libc::EINTR || caught_signal().is_some() {
-            return -i64::from(errno);
-        }
-        let result = call();
-        if result >= 0 {
-            return result;
-        }
-    }
-    -i64::from(last_errno())
-}
-
-/// What one call came to. Reads and writes are made once: to be ready to make them again cost page cache
-/// reads some per cent, and the kernel begins them again by itself.
+/// What a call came to: what it returned, or a negative errno. Reads and writes are made once.
 fn of_result(result: i64) -> i64 {
     if result >= 0 {
         result
     } else {
-        -i64::from(last_errno())
+        let errno = io::Error::last_os_error().raw_os_error();
+        -i64::from(errno.unwrap_or(libc::EIO))
     }
 }
 
-fn last_errno() -> i32 {
-    let errno = io::Error::last_os_error().raw_os_error();
-    errno.unwrap_or(libc::EIO)
+/// The same of a flush, or of what makes room. The kernel begins most calls again by itself after a signal
+/// that only goes by; file systems in user space may answer EINTR instead, and it is made again. Where
+/// somebody wants the end, or the call never comes through, that is the answer.
+pub(crate) fn outcome(mut call: impl FnMut() -> i64) -> i64 {
+    let mut result = of_result(call());
+    for _ in 1..MOST_CALLS {
+        if result != -i64::from(libc::EINTR) || caught_signal().is_some() {
+            break;
+        }
+        result = of_result(call());
+    }
+    result
 }
 
 /// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function
