@@ -246,8 +246,8 @@ impl Machine {
 
     /// Of the same only its times on a CPU and without one, which are in one file, read in a few microseconds.
     #[must_use]
-    pub fn watch_thread_turns(&self, tid: u32) -> Option<KernelFiles<ThreadSched>> {
-        KernelFiles::open(&self.tree, &ThreadSched::paths(tid)[..1])
+    pub fn thread_turns(&self, tid: u32) -> Option<ThreadSched> {
+        KernelFiles::open(&self.tree, &ThreadSched::paths(tid)[..1])?.read()
     }
 
     /// The stalls of the whole machine.

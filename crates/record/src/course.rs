@@ -110,8 +110,13 @@ impl Record {
     /// that as well, and of a load until the last was due; in nanoseconds.
     #[must_use]
     pub fn paced_ns(&self) -> u64 {
+        self.paced_after(self.unmeasured_ns())
+    }
+
+    /// The same of a rank that began so long after the common start.
+    pub(crate) fn paced_after(&self, late_ns: u64) -> u64 {
         let told = self.pace.as_ref().and_then(|pace| pace.over_ns);
-        told.unwrap_or_else(|| self.elapsed_ns.saturating_add(self.unmeasured_ns()))
+        told.unwrap_or_else(|| self.elapsed_ns.saturating_add(late_ns))
     }
 
     /// Bytes of all kinds a second of the time in which a schedule asked for them; `None` where kinds

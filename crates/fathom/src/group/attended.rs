@@ -4,7 +4,7 @@
 mod repeats;
 
 use super::alive::catches;
-use super::launcher::Dialect;
+use super::launcher::{Dialect, SIGNAL_HANDED_ON};
 use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
 use super::printed::HandedOn;
@@ -36,7 +36,6 @@ const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What a launcher left on this machine has so long to end when it is asked, and then it is killed.
 const LEFT_PATIENCE_NS: u64 = 3_000_000_000;
-const USER: i32 = 10;
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
@@ -206,9 +205,9 @@ impl Waited<'_> {
                 }),
                 (_, caught) => caught,
             };
-            let hands_on = self.naming.is_heard() && catches(pid, USER);
+            let is_caught = self.naming.is_heard() && catches(pid, SIGNAL_HANDED_ON);
             let asked = asked.map(|asked| sys::CaughtSignal {
-                signal: self.dialect.asking(asked.signal, hands_on),
+                signal: self.dialect.asking(asked.signal, is_caught),
                 ..asked
             });
             let next = self.patience.next(now, has_ended, asked);

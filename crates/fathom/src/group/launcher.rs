@@ -209,19 +209,21 @@ impl Launcher {
     }
 }
 
+/// What Open MPI's launcher hands on to its ranks: SIGUSR1.
+pub(super) const SIGNAL_HANDED_ON: i32 = 10;
+
 impl Dialect {
     /// The signal that asks ranks to end, and lets them write what they have: of another srun kills
     /// them at once. Open MPI's launcher hands SIGUSR1 on to its ranks and goes on itself. At SIGINT and
     /// SIGTERM it kills them, and prints nothing more of theirs; it is sent those where no rank is known to
     /// catch the other.
-    pub(super) fn asking(self, signal: i32, is_heard: bool) -> i32 {
+    pub(super) fn asking(self, signal: i32, is_caught: bool) -> i32 {
         const HANGUP: i32 = 1;
         const INTERRUPT: i32 = 2;
-        const USER: i32 = 10;
         const TERM: i32 = 15;
         match self {
             Self::Slurm => INTERRUPT,
-            Self::OpenMpi if is_heard => USER,
+            Self::OpenMpi if is_caught => SIGNAL_HANDED_ON,
             // Hydra dies of it, and its ranks with it.
             Self::OpenMpi | Self::Hydra if signal == HANGUP => TERM,
             Self::OpenMpi | Self::Hydra => signal,

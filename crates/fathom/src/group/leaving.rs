@@ -32,12 +32,13 @@ pub(super) fn ended_whole(size: u32) {
 /// for it; where a process of ours started the launcher, that process knows how the ranks ended, and the
 /// launcher would call the job aborted, so that the code is 0.
 pub(crate) fn leave(code: i32) -> i32 {
-    let is_told = sys::stopped_by(code).is_some() && crate::exit::has_front();
+    let is_of_signal = sys::stopped_by(code).is_some();
+    let is_told = is_of_signal && crate::exit::has_front();
     let Some(launched) = launched().filter(|_| code > 0) else {
         return if is_told { 0 } else { code };
     };
     let is_whole = ENDED_WITH.load(Relaxed) == launched.size;
-    if sys::stopped_by(code).is_some() {
+    if is_of_signal {
         return if is_told && is_whole { 0 } else { code };
     }
     if !is_whole && code != REFUSED {

@@ -208,13 +208,9 @@ impl PaceAccount {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
         // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let told = |part: &Record| part.pace.as_ref().and_then(|pace| pace.over_ns);
-        let over = |part: &Record, late_ns| {
-            told(part).unwrap_or_else(|| part.elapsed_ns.saturating_add(late_ns))
-        };
         let measured: Vec<(&Record, u64)> = parts
             .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns)| (part, over(part, late_ns)))
+            .map(|(part, late_ns)| (part, part.paced_after(late_ns)))
             .collect();
         let worked = measured.iter().filter(|(part, _)| part.had_work());
         let longest = worked.map(|(_, over_ns)| *over_ns).max();

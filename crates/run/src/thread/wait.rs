@@ -46,8 +46,7 @@ impl RunQueueWatch {
     }
 
     fn read(&self, at: u64) -> Option<WaitReading> {
-        let turns = self.machine.watch_thread_turns(self.thread)?.read()?;
-        let waited_ns = turns.wait_ns?;
+        let waited_ns = self.machine.thread_turns(self.thread)?.wait_ns?;
         Some(WaitReading { at, waited_ns })
     }
 
