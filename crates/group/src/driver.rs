@@ -12,10 +12,12 @@ use sys::{Clock, ClockReader};
 
 /// Between two looks, while ranks have something to say to each other.
 const LOOK_NS: u64 = 1_000_000;
-/// The same where nobody has said anything for so long: a look of some libraries takes 20 µs of a CPU
-/// that a worker needs.
+/// The same where nobody has said anything for so long.
 const QUIET_LOOK_NS: u64 = 5_000_000;
 const QUIET_AFTER_NS: u64 = 20_000_000;
+/// The same while all work, and only say how far they are: a look of some libraries takes 30 µs of a
+/// CPU that a worker needs.
+const WORKING_LOOK_NS: u64 = 10_000_000;
 /// The same for so long after a word about time.
 const CLOSE_LOOK_NS: u64 = 20_000;
 const CLOSE_FOR_NS: u64 = 10_000_000;
@@ -72,14 +74,15 @@ pub fn drive<C: Clock>(
     let _meanwhile = sys::precise_sleeps();
     let (rank, size) = place;
     let mut member = GroupMember::new(rank, size, timing, clock.now());
-    let (mut wake, mut close_until, mut heard_at) = (0, 0, clock.now());
+    let mut looks = Looks::since(clock.now());
     let mut acts = Vec::new();
     loop {
         match asked.try_recv() {
             Ok(MemberInput::Leave) | Err(TryRecvError::Disconnected) => return,
             Ok(input) => {
-                heard_at = clock.now();
-                member.on(heard_at, input, &mut acts);
+                let now = clock.now();
+                looks.asked(now, &input);
+                member.on(now, input, &mut acts);
             }
             Err(TryRecvError::Empty) => {}
         }
@@ -92,7 +95,6 @@ pub fn drive<C: Clock>(
             };
             taken += 1;
             let now = clock.now();
-            heard_at = now;
             // What is no message is of nobody that this group knows.
             let Some(message) = Message::read(&bytes) else {
                 continue;
@@ -100,9 +102,7 @@ pub fn drive<C: Clock>(
             if rank == 0 {
                 tell(GroupEvent::Spoke(from, now));
             }
-            if is_of_time(&message) {
-                close_until = now.saturating_add(CLOSE_FOR_NS);
-            }
+            looks.heard(now, &message);
             if let Some(reader) = &mut reader {
                 acts.extend(introduced(reader, from, &message));
                 if let Some(seen) = seen(reader, from, &message) {
@@ -110,32 +110,87 @@ pub fn drive<C: Clock>(
                 }
             }
             member.on(now, MemberInput::From(from, message), &mut acts);
-            match perform(transport, &mut acts, &mut wake, tell) {
+            match perform(transport, &mut acts, &mut looks, tell) {
                 Ok(false) => {}
                 Ok(true) => return,
                 Err(why) => return tell(GroupEvent::Broken(why)),
             }
         }
         let now = clock.now();
-        if now >= wake {
-            wake = u64::MAX;
+        if now >= looks.wake {
+            looks.wake = u64::MAX;
             member.on(now, MemberInput::Wake, &mut acts);
         }
-        match perform(transport, &mut acts, &mut wake, tell) {
+        match perform(transport, &mut acts, &mut looks, tell) {
             Ok(false) => {}
             Ok(true) => return,
             Err(why) => return tell(GroupEvent::Broken(why)),
         }
         if taken < MOST_AT_ONCE {
-            let look = if now < close_until {
-                CLOSE_LOOK_NS
-            } else if now.saturating_sub(heard_at) < QUIET_AFTER_NS {
-                LOOK_NS
-            } else {
-                QUIET_LOOK_NS
-            };
+            let look = looks.apart(now);
             let now = clock.now();
-            clock.sleep_until(wake.clamp(now + 1000, now + look));
+            clock.sleep_until(looks.wake.clamp(now + 1000, now + look));
+        }
+    }
+}
+
+/// How often messages are looked for.
+struct Looks {
+    /// When the member wants to be woken.
+    wake: u64,
+    /// When something was last said, here or by others.
+    said_at: u64,
+    close_until: u64,
+    /// All have begun, and nobody has said anything since but that, how far it is, and what time it is.
+    work: bool,
+}
+
+impl Looks {
+    const fn since(now: u64) -> Self {
+        Self {
+            wake: 0,
+            said_at: now,
+            close_until: 0,
+            work: false,
+        }
+    }
+
+    fn asked(&mut self, now: u64, input: &MemberInput) {
+        self.said(now, matches!(input, MemberInput::Snapshot(_)));
+    }
+
+    fn heard(&mut self, now: u64, message: &Message) {
+        if is_of_time(message) {
+            self.close_until = now.saturating_add(CLOSE_FOR_NS);
+        }
+        let is_of_work = matches!(
+            message,
+            Message::Still
+                | Message::Go { .. }
+                | Message::Here { .. }
+                | Message::Snapshot { .. }
+                | Message::Ask { .. }
+                | Message::Time { .. }
+                | Message::Reader { .. }
+        );
+        self.said(now, is_of_work);
+    }
+
+    const fn said(&mut self, now: u64, is_of_work: bool) {
+        self.said_at = now;
+        self.work = self.work && is_of_work;
+    }
+
+    /// Nanoseconds to the next look.
+    const fn apart(&self, now: u64) -> u64 {
+        if now < self.close_until {
+            CLOSE_LOOK_NS
+        } else if self.work {
+            WORKING_LOOK_NS
+        } else if now.saturating_sub(self.said_at) < QUIET_AFTER_NS {
+            LOOK_NS
+        } else {
+            QUIET_LOOK_NS
         }
     }
 }
@@ -171,13 +226,13 @@ fn is_of_time(message: &Message) -> bool {
 fn perform(
     transport: &mut dyn Carrier,
     acts: &mut Vec<Act>,
-    wake: &mut u64,
+    looks: &mut Looks,
     tell: &mut dyn FnMut(GroupEvent),
 ) -> Result<bool, String> {
     for act in acts.drain(..) {
         match act {
             Act::Send(to, message) => transport.send(to, &message.bytes())?,
-            Act::WakeAt(at) => *wake = at,
+            Act::WakeAt(at) => looks.wake = at,
             Act::Heard(words) => tell(GroupEvent::Heard(words)),
             Act::Answered(word) => tell(GroupEvent::Answered(word)),
             Act::Begin {
@@ -185,12 +240,15 @@ fn perform(
                 ahead_ns,
                 bound_ns,
                 agreed,
-            } => tell(GroupEvent::Begin {
-                at,
-                ahead_ns,
-                bound_ns,
-                agreed,
-            }),
+            } => {
+                looks.work = true;
+                tell(GroupEvent::Begin {
+                    at,
+                    ahead_ns,
+                    bound_ns,
+                    agreed,
+                });
+            }
             Act::Compared(drift) => tell(GroupEvent::Compared(drift)),
             Act::Halted => tell(GroupEvent::Halted),
             Act::Reached(most) => tell(GroupEvent::Reached(most)),
@@ -286,6 +344,36 @@ mod tests {
                 return event;
             }
         }
+    }
+
+    #[test]
+    fn ranks_that_work_are_left_alone_until_something_else_is_said() {
+        let snapshot = || MemberInput::Snapshot(b"far".as_slice().into());
+        let mut looks = Looks::since(0);
+        assert_eq!(looks.apart(QUIET_AFTER_NS - 1), LOOK_NS);
+        assert_eq!(looks.apart(QUIET_AFTER_NS), QUIET_LOOK_NS);
+        for ends in [
+            Message::Halt { start: 1 },
+            Message::Reached { start: 1, most: 5 },
+            Message::Lost { ranks: vec![1] },
+        ] {
+            looks.work = true;
+            looks.asked(100 * MS, &snapshot());
+            looks.heard(100 * MS, &Message::Still);
+            looks.heard(100 * MS, &Message::Go { start: 1, at: 50 });
+            assert_eq!(looks.apart(101 * MS), WORKING_LOOK_NS);
+            looks.heard(102 * MS, &ends);
+            assert_eq!(looks.apart(103 * MS), LOOK_NS, "{ends:?}");
+        }
+        looks.work = true;
+        looks.asked(200 * MS, &MemberInput::Compare);
+        assert_eq!(looks.apart(201 * MS), LOOK_NS);
+        looks.asked(300 * MS, &snapshot());
+        assert_eq!(looks.apart(301 * MS), LOOK_NS, "they do not work");
+        looks.work = true;
+        looks.heard(400 * MS, &Message::Ask { sent: 1 });
+        assert_eq!(looks.apart(401 * MS), CLOSE_LOOK_NS);
+        assert_eq!(looks.apart(411 * MS), WORKING_LOOK_NS);
     }
 
     #[test]
