@@ -12,6 +12,8 @@ use units::random::split_mix;
 const BEGIN: u64 = 2_000_000_000_000_000;
 const MS: u64 = 1_000_000;
 const DAY: i128 = 86_400_000_000_000;
+/// By then all processes have begun, one after another.
+const COME_WITHIN: u64 = 300 * MS;
 /// What each rank works.
 const WORK_NS: u64 = 2_500 * MS;
 /// By then all must have ended: clocks, eight proposals, the work, and the patience of all.
@@ -208,8 +210,7 @@ impl World {
                 lot if lot < weather.beside_per_mille + weather.misled_per_mille => Sees::Another,
                 _ => Sees::Nothing,
             };
-            // Not all processes are there at once.
-            let there = BEGIN + world.draw(300 * MS);
+            let there = BEGIN + world.draw(COME_WITHIN);
             let mut host = Host {
                 member: GroupMember::new(rank, size, GroupTiming::default(), 0),
                 offset,
@@ -434,7 +435,12 @@ fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
         for host in &world.hosts {
             assert!(host.is_whole(), "{size}: {:?}", host.script);
             assert_eq!(host.ending, Some(MemberEnd::Over));
-            let (_, bound_ns) = host.began.unwrap();
+            let (began, bound_ns) = host.began.unwrap();
+            // What is said and asked beforehand takes no longer once the last is there. One rank alone is no
+            // group, and hears itself when it is woken.
+            let most = COME_WITHIN + GroupTiming::default().lead_ns + 300 * MS;
+            let took = began - BEGIN;
+            assert!(size == 1 || took <= most, "{size}: {took} beyond {most}");
             assert!(bound_ns < MS, "{bound_ns} of {size}");
             let (_, drift) = host.compared.unwrap();
             assert!(drift.bound_ns < 2 * MS, "{drift:?} of {size}");
