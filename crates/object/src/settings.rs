@@ -181,7 +181,7 @@ impl LoadSettings {
             (None, 1) => (own.clone(), own),
             (None, _) => (own.clone(), format!("{own}-{rank:x}")),
         };
-        let removal = plan.target.removal_of(&names);
+        let removal = plan.target.removal_of(&names, &plan.trust);
         Self {
             service: plan.target.service.clone(),
             told_root: plan.target.told_root(),

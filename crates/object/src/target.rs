@@ -3,6 +3,8 @@
 
 use crate::LoadError;
 use crate::secret::{NOT_KEPT, given, recorded_url, variable_of};
+use trust::Trust;
+use units::shell_word;
 
 /// What targets look like.
 const EXAMPLES: &str = "examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001";
@@ -90,8 +92,9 @@ impl LoadTarget {
         }
     }
 
-    /// A command that removes all whose names begin so, at a store that other tools know.
-    pub(crate) fn removal_of(&self, names: &str) -> Option<String> {
+    /// A command that removes all whose names begin so, at a store that other tools know; who uses it
+    /// believes whom the load believed.
+    pub(crate) fn removal_of(&self, names: &str, trust: &Trust) -> Option<String> {
         let Service::S3 { bucket } = &self.service else {
             return None;
         };
@@ -103,9 +106,19 @@ impl LoadTarget {
             return None;
         }
         let scheme = if endpoint.is_tls { "https" } else { "http" };
+        let trusting = match trust {
+            Trust::Anybody if endpoint.is_tls => " --no-verify-ssl".to_owned(),
+            Trust::File(file) if endpoint.is_tls => {
+                let file = shell_word(&file.display().to_string());
+                format!(" --ca-bundle {file}")
+            }
+            Trust::Anybody | Trust::File(_) | Trust::Public => String::new(),
+        };
         Some(format!(
-            "aws s3 rm s3://{bucket} --recursive --exclude '*' --include '{names}*' --endpoint-url {scheme}://{}",
-            endpoint.authority
+            "aws s3 rm {} --recursive --exclude '*' --include {} --endpoint-url {}{trusting}",
+            shell_word(&format!("s3://{bucket}")),
+            shell_word(&format!("{names}*")),
+            shell_word(&format!("{scheme}://{}", endpoint.authority)),
         ))
     }
 
@@ -310,6 +323,30 @@ mod tests {
                 (true, "::1", 443, "[::1]")
             ]
         );
+    }
+
+    #[test]
+    fn the_command_that_removes_objects_is_one_that_a_shell_reads_and_the_server_answers() {
+        let by = |target: &str, trust| LoadTarget::read(target).unwrap().removal_of("f-1-", &trust);
+        let file = || Trust::File("/etc/my ca.pem".into());
+        for (target, trust, endpoint) in [
+            ("http://h:9000", Trust::Public, "http://h:9000"),
+            ("http://h:9000", Trust::Anybody, "http://h:9000"),
+            ("https://h", Trust::Public, "https://h"),
+            ("https://h", Trust::Anybody, "https://h --no-verify-ssl"),
+            (
+                "https://[::1]:9",
+                file(),
+                "'https://[::1]:9' --ca-bundle '/etc/my ca.pem'",
+            ),
+        ] {
+            let command = format!(
+                "aws s3 rm s3://bench --recursive --exclude '*' --include 'f-1-*' --endpoint-url {endpoint}"
+            );
+            assert_eq!(by(&format!("s3://bench@{target}"), trust), Some(command));
+        }
+        assert_eq!(by("s3://bench@http://a,http://b", Trust::Public), None);
+        assert_eq!(by("http://h/x", Trust::Public), None);
     }
 
     #[test]

@@ -34,7 +34,7 @@
 //!
 //! # Text of others
 //! What is shown to people goes through [`visible`] or [`on_one_line`]: names in records are
-//! anybody's.
+//! anybody's. What they are to type into a shell goes through [`shell_word`].
 //!
 //! # Deliberately absent
 //! No locale, no bits per second, no compound durations (`1m30s`), no arithmetic expressions, and
@@ -70,5 +70,5 @@ pub use nanos::Nanos;
 pub use nearest::nearest;
 pub use percent::Percent;
 pub use rate::{ByteRate, Rate, format_count};
-pub use shown::{disturbs, on_one_line, visible, visible_json};
+pub use shown::{disturbs, on_one_line, shell_word, visible, visible_json};
 pub use unit::{ValueUnit, factor};

@@ -25,6 +25,16 @@ pub fn on_one_line(text: &str) -> String {
     visible(text).replace('\n', " ")
 }
 
+/// A text as one word that a POSIX shell reads back.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// JSON of the same data in which nothing [`disturbs`] but line breaks: the writer of JSON escapes
 /// the control characters below a space and no others. Outside of texts JSON has only ASCII, so
 /// that whatever disturbs stands in one, where it has an escape.
@@ -63,6 +73,20 @@ mod tests {
             "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}b\u{fffd}c\u{fffd}\nשלום é \u{1f600}"
         );
         assert_eq!(on_one_line("a\n# b"), "a # b");
+    }
+
+    #[test]
+    fn a_shell_reads_back_as_one_word_what_it_would_take_apart_or_replace() {
+        for (text, word) in [
+            ("/mnt/a-1_b.c,d=e:9@x%+", "/mnt/a-1_b.c,d=e:9@x%+"),
+            ("", "''"),
+            ("my ca.pem", "'my ca.pem'"),
+            ("https://[::1]:9000", "'https://[::1]:9000'"),
+            ("a*", "'a*'"),
+            ("it's $1", r"'it'\''s $1'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The launcher that starts ranks on other hosts: which one it is, and its line.
 
 use super::host_list::HostList;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -255,17 +255,10 @@ impl LaunchGround<'_> {
 
 /// A line as a shell would read it.
 pub(super) fn quoted(line: &[OsString]) -> String {
-    let words: Vec<String> = line.iter().map(|word| quoted_word(word)).collect();
-    words.join(" ")
-}
-
-fn quoted_word(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,+%@".contains(letter);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    let words = line
+        .iter()
+        .map(|word| units::shell_word(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Hosts of which this machine knows no address.

@@ -75,13 +75,7 @@ fn because(reason: Option<&String>) -> String {
         .unwrap_or_default()
 }
 
-/// The path as one word that a POSIX shell reads back.
+/// The path as it is typed into a shell.
 fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    units::shell_word(&path.display().to_string())
 }
