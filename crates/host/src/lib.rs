@@ -11,6 +11,7 @@ mod account;
 mod context;
 mod event;
 mod machine;
+mod run_queue;
 mod series;
 mod session;
 
@@ -20,4 +21,5 @@ pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, LinkCounters, Machine,
     MemoryPressure, MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
 };
+pub use run_queue::{RunQueueWait, RunQueueWatch};
 pub use session::{Counted, Measured, Observation, Participant, Session};

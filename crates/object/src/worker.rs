@@ -7,7 +7,7 @@ mod used;
 
 pub(crate) use report::{ThreadCounts, ThreadReport};
 use timer::Timer;
-use used::ThreadUsed;
+use used::MeasuredTime;
 
 use crate::client::Client;
 use crate::connection::Peer;
@@ -93,8 +93,7 @@ struct Running {
     schedule_over: Cell<bool>,
     ended: Notify,
     clock: MachineClock,
-    /// What this thread had used when the measured time began.
-    before: Cell<ThreadUsed>,
+    measured: MeasuredTime,
 }
 
 /// Runs a thread's share to its end.
@@ -112,9 +111,8 @@ pub(crate) fn run(
     while clock.now() < shared.start && !shared.stop.load(Relaxed) {
         clock.sleep_until(shared.start.min(clock.now() + LOOK_NS));
     }
-    // What the looks took is none of the measured time.
-    running.before.set(ThreadUsed::by_this_thread());
     let began = clock.now();
+    running.measured.reached(&clock, began);
     let local = LocalSet::new();
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {
         let tasks = running.begin(index);
@@ -122,6 +120,7 @@ pub(crate) fn run(
         tasks
     });
     let ended = clock.now();
+    let used = running.measured.end(&clock, ended);
     let panicked = local.block_on(&runtime, async {
         let mut panicked = None;
         for task in tasks {
@@ -133,22 +132,17 @@ pub(crate) fn run(
     });
     let abandoned = running.thread.ledger.abandon(ended);
     running.thread.warmup.abandon(ended);
-    let (before, after) = (running.before.get(), ThreadUsed::by_this_thread());
-    let usage = after.usage.since(&before.usage);
     let began = began.max(shared.measured_from);
     let mut out = running.collect(ended.saturating_sub(began), abandoned);
     out.account = WorkerAccount {
         index,
         started_ns: began.saturating_sub(shared.measured_from),
         ended_ns: ended.saturating_sub(shared.measured_from),
-        user_ns: usage.user_ns,
-        system_ns: usage.system_ns,
-        run_queue_wait_ns: after
-            .waited
-            .zip(before.waited)
-            .map(|(after, before)| after.saturating_sub(before)),
-        voluntary_switches: usage.voluntary_switches,
-        involuntary_switches: usage.involuntary_switches,
+        user_ns: used.usage.user_ns,
+        system_ns: used.usage.system_ns,
+        run_queue_wait_ns: used.waited_ns,
+        voluntary_switches: used.usage.voluntary_switches,
+        involuntary_switches: used.usage.involuntary_switches,
         error: panicked,
         ..out.account
     };
@@ -193,7 +187,7 @@ impl Running {
             schedule_over: Cell::new(false),
             ended: Notify::new(),
             clock,
-            before: Cell::new(ThreadUsed::by_this_thread()),
+            measured: MeasuredTime::from(shared.measured_from),
         })
     }
 
@@ -231,7 +225,7 @@ impl Running {
     async fn begin_measuring(self: Rc<Self>) {
         let wait = self.shared.measured_from.saturating_sub(self.clock.now());
         tokio::time::sleep(Duration::from_nanos(wait)).await;
-        self.before.set(ThreadUsed::by_this_thread());
+        self.measured.reached(&self.clock, self.clock.now());
     }
 
     /// Waits until every task has ended, or nobody waits for them any more.
@@ -306,6 +300,7 @@ impl Running {
             if !self.shared.may_begin(now) {
                 return false;
             }
+            self.measured.reached(&self.clock, now);
             let ledger = self.thread.ledger_of(now);
             user.client.turn_at = now;
             let sleep_ns = match user.turn(None).await {
@@ -333,6 +328,7 @@ impl Running {
         while let Some(Due { at, in_time }) = self.handoff.take().await {
             let ledger = self.thread.ledger_of(at);
             let begun = self.clock.now();
+            self.measured.reached(&self.clock, begun);
             if in_time {
                 ledger
                     .lateness

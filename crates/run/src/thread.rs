@@ -1,7 +1,5 @@
 //! One worker thread: placed, set up, started together with the others, and taken apart.
 
-mod wait;
-
 use crate::access::Random;
 use crate::content::Content;
 use crate::error::RunError;
@@ -14,14 +12,13 @@ use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::{
     Engine, EngineError, EngineSetup, MetaEngine, OpenEngine as _, RingOptions, SimEngine, SimModel,
 };
-use host::Machine;
+use host::{Machine, RunQueueWait, RunQueueWatch};
 use record::{Histogram, Interval};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
-pub(crate) use wait::{RunQueueWait, RunQueueWatch};
 use workload::{DataPattern, EngineFeature, EngineName, EngineTarget, LockMode, Madvise};
 
 /// How a worker fared.

@@ -5,7 +5,7 @@ use crate::locks::Locks;
 use crate::pace::Pace;
 use crate::source::Source;
 use crate::stonewall::StonewallMeeting;
-use crate::thread::RunQueueWatch;
+use host::RunQueueWatch;
 use record::LiveCounters;
 use std::sync::atomic::AtomicBool;
 use workload::ThinkMode;

@@ -1,12 +1,12 @@
 //! How long a worker waited for a CPU.
 
-use host::Machine;
+use crate::Machine;
 use sys::{Clock, Usage};
 
 /// Asks the kernel how long a thread has been runnable without a CPU, at the edges of its measured time. The
 /// file that says it is opened each time, which takes some microseconds: held open by each thread it would
 /// count against the limit of files that workers open.
-pub(crate) struct RunQueueWatch {
+pub struct RunQueueWatch {
     machine: Machine,
     thread: u32,
     before: Option<WaitReading>,
@@ -22,7 +22,8 @@ struct WaitReading {
 
 impl RunQueueWatch {
     /// Of this thread from here on; `None` where the kernel does not say it.
-    pub(super) fn begin<C: Clock>(machine: &Machine, clock: &C) -> Option<Self> {
+    #[must_use]
+    pub fn begin<C: Clock>(machine: &Machine, clock: &C) -> Option<Self> {
         let mut out = Self {
             machine: machine.clone(),
             thread: sys::thread_id(),
@@ -34,12 +35,12 @@ impl RunQueueWatch {
     }
 
     /// The measured time began at `now`, and what was before is none of it.
-    pub(crate) fn begin_anew(&mut self, now: u64) {
+    pub fn begin_anew(&mut self, now: u64) {
         self.before = self.read(now);
     }
 
     /// The measured time is over.
-    pub(crate) fn end<C: Clock>(&mut self, clock: &C) {
+    pub fn end<C: Clock>(&mut self, clock: &C) {
         let read = self.read(0);
         let at = clock.now();
         self.after = read.map(|read| WaitReading { at, ..read });
@@ -51,7 +52,8 @@ impl RunQueueWatch {
     }
 
     /// What it was told.
-    pub(super) fn seen(self) -> Option<RunQueueWait> {
+    #[must_use]
+    pub fn seen(self) -> Option<RunQueueWait> {
         let (before, after) = self.before.zip(self.after)?;
         Some(RunQueueWait { before, after })
     }
@@ -59,7 +61,7 @@ impl RunQueueWatch {
 
 /// The time that a thread has been runnable without a CPU, between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RunQueueWait {
+pub struct RunQueueWait {
     /// Not before this time.
     before: WaitReading,
     /// Not after this time.
@@ -70,7 +72,8 @@ impl RunQueueWait {
     /// What of it was in the measured time, in which the thread used so much: never more than it was not on a
     /// CPU there, and all of that where it never slept. The readings lie a little outside of that time: of a
     /// thread that slept nothing is known where more than a twentieth of it may have been waited there.
-    pub(crate) fn measured_ns(self, began: u64, ended: u64, usage: &Usage) -> Option<u64> {
+    #[must_use]
+    pub fn measured_ns(self, began: u64, ended: u64, usage: &Usage) -> Option<u64> {
         let own_ns = ended.saturating_sub(began);
         let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);
         let waited_ns = self.after.waited_ns.saturating_sub(self.before.waited_ns);
