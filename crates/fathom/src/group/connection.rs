@@ -153,13 +153,17 @@ impl RankLink {
     /// of lost ranks there are none.
     ///
     /// # Errors
-    /// The group has ended.
+    /// The group has ended, or nobody waits for it.
     pub(crate) fn round(
         &self,
         own: Vec<u8>,
         decide: impl FnOnce(Vec<Option<Word>>) -> Vec<u8>,
     ) -> Result<Word, PeerFault> {
         self.want(MemberInput::Say(own.into()));
+        // An answer that comes may be that to a word which nobody waited with.
+        if self.rank > 0 && sys::is_told_twice() {
+            return Err(unawaited());
+        }
         let mut decide = Some(decide);
         loop {
             match self.next()? {
@@ -212,7 +216,7 @@ impl RankLink {
                 Ok(told) => return Ok(told),
                 Err(RecvTimeoutError::Timeout) => {
                     if sys::is_told_twice() {
-                        return Err(fault("nobody waits for the other ranks any more"));
+                        return Err(unawaited());
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) if self.seen.lost().is_empty() => {
@@ -311,6 +315,11 @@ impl RankLink {
             own.abort(code);
         }
     }
+}
+
+/// Why whoever was asked twice for the end hears no more of the others.
+fn unawaited() -> PeerFault {
+    PeerFault::lost("nobody waits for the other ranks any more")
 }
 
 impl fmt::Debug for RankLink {

@@ -2,17 +2,21 @@
 
 use super::agree::{Hello, agree};
 use super::connection::RankLink;
+use super::joining::{LONGEST_PART, record_word};
 use super::launched::Launch;
+use super::together::WorkEnd;
 use super::words::fault_by;
 use crate::context;
 use crate::exit::{code_of, told};
 use crate::tell::say;
 use anyhow::Result;
 use host::{Machine, PeerFault};
-use record::{Outcome, Status};
+use record::{Outcome, Record, Status};
 use run::RunError;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+use sys::CaughtSignal;
 
 /// Leaves the group with the exit code of all.
 pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
@@ -73,20 +77,66 @@ pub(crate) fn refuse(launch: Option<&Launch>, error: anyhow::Error) -> Result<i3
     Ok(end_with(&connection, Err(why)))
 }
 
-/// How a record ends whose group was lost, or not waited for, before all had said what they have.
-pub(super) fn broken_off(fault: &PeerFault, also: Option<String>) -> Outcome {
-    let message = also.map_or_else(
+impl WorkEnd {
+    /// What the root says of it to the others. They know the signal that keeps the root from going on, so that
+    /// all end by it.
+    pub(super) fn word(&self, caught: Option<CaughtSignal>) -> Value {
+        let caught = caught.filter(|_| !self.goes_on);
+        json!({
+            "code": self.exit_code,
+            "goes_on": self.goes_on,
+            "signal": caught.map(|caught| caught.signal),
+        })
+    }
+
+    /// The same as another rank hears it: which signal the root had.
+    pub(super) fn hear(&mut self, word: &[u8]) -> Option<i32> {
+        let word: Value = serde_json::from_slice(word).unwrap_or_default();
+        let number = |key| i32::try_from(word.get(key)?.as_i64()?).ok();
+        self.exit_code = number("code").unwrap_or(PeerFault::LOST);
+        self.goes_on = word.get("goes_on").and_then(Value::as_bool) == Some(true);
+        number("signal").filter(|signal| (1..=64).contains(signal))
+    }
+}
+
+/// How a record ends whose group was lost, or not waited for, before all had said what they have. One that
+/// a signal had ended, here or on another rank, is ended by that.
+pub(super) fn broken_off(fault: &PeerFault, before: Outcome) -> Outcome {
+    let message = before.message.map_or_else(
         || fault.text.clone(),
         |also| format!("{}; {also}", fault.text),
     );
-    let (status, exit_code) = match sys::caught_signal() {
-        Some(caught) => (Status::Interrupted, caught.exit_code()),
-        None => (Status::Incomplete, fault.exit_code),
+    let (status, exit_code) = match (sys::caught_signal(), before.status) {
+        (Some(caught), _) => (Status::Interrupted, caught.exit_code()),
+        (None, Status::Interrupted) => (Status::Interrupted, before.exit_code),
+        (None, Status::Ok | Status::Failed | Status::Incomplete) => {
+            (Status::Incomplete, fault.exit_code)
+        }
     };
     Outcome {
         status,
         exit_code,
         message: Some(message),
+    }
+}
+
+/// Where somebody has asked this rank twice for the end, so that it does not wait until the others hear what
+/// it has: the first keeps that, for a launcher that sees a rank end so may kill the others. What is left on
+/// a server is said here, too.
+pub(super) fn leave_part(connection: &RankLink, part: &Record, fault: &PeerFault) {
+    if !sys::is_told_twice() {
+        return;
+    }
+    let mut part = part.clone();
+    if part.outcome.status != Status::Interrupted {
+        part.outcome = broken_off(fault, part.outcome);
+    }
+    connection.tell_snapshot()(record_word(&part, LONGEST_PART));
+    let called = connection.called(connection.rank);
+    let load = part.load.as_ref();
+    let left = load.map_or(0, |load| load.left_behind + load.uploads_left_behind);
+    for told in part.notices.iter().filter(|_| left > 0) {
+        say(&format!("{called}: {told}"));
     }
 }
 
@@ -121,5 +171,48 @@ mod tests {
         assert_eq!(fault.exit_code, 1);
         assert_eq!(why_left(Some(&Usage("x".into()).into())).exit_code, 2);
         assert_eq!(why_left(None), PeerFault::lost("it had ended already"));
+    }
+
+    #[test]
+    fn a_signal_that_the_root_alone_had_between_two_works_ends_all_ranks() {
+        let end = |exit_code, goes_on| WorkEnd {
+            record: None,
+            exit_code,
+            goes_on,
+            unsaved: None,
+        };
+        let caught = Some(CaughtSignal {
+            signal: 2,
+            impatient: false,
+        });
+        let heard = |of: WorkEnd, caught| {
+            let mut there = end(PeerFault::LOST, false);
+            let signal = there.hear(of.word(caught).to_string().as_bytes());
+            (there.exit_code, there.goes_on, signal)
+        };
+        assert_eq!(heard(end(0, true), None), (0, true, None));
+        assert_eq!(heard(end(0, false), caught), (0, false, Some(2)));
+        let goes_on = heard(end(3, true), caught);
+        assert_eq!(goes_on, (3, true, None), "the next work hears it");
+        let mut there = end(0, true);
+        assert_eq!(there.hear(br#"{"signal":9999}"#), None);
+        assert_eq!((there.exit_code, there.goes_on), (5, false));
+    }
+
+    #[test]
+    fn what_a_signal_had_ended_on_one_rank_is_not_lost_with_the_others() {
+        let of = |status, exit_code| {
+            let before = Outcome {
+                status,
+                exit_code,
+                message: Some("x".into()),
+            };
+            let outcome = broken_off(&PeerFault::lost("lost: b (rank 1)"), before);
+            assert_eq!(outcome.message.as_deref(), Some("lost: b (rank 1); x"));
+            (outcome.status, outcome.exit_code)
+        };
+        assert_eq!(of(Status::Ok, 0), (Status::Incomplete, 5));
+        assert_eq!(of(Status::Failed, 1), (Status::Incomplete, 5));
+        assert_eq!(of(Status::Interrupted, 143), (Status::Interrupted, 143));
     }
 }

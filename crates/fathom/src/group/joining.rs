@@ -97,6 +97,14 @@ impl RankParts {
         self
     }
 
+    /// Ranks that a signal had stopped when they said what they have: who hears no more of them has lost
+    /// nothing.
+    fn stopped(&self) -> Vec<u32> {
+        let records = self.records.iter();
+        let stopped = records.filter(|(_, of)| of.outcome.status == Status::Interrupted);
+        stopped.map(|(rank, _)| *rank).collect()
+    }
+
     /// The record of a rank that could not begin, so that none did; nobody is lost then.
     fn unbegun(&self) -> Option<(u32, Record)> {
         let mut records = self.records.iter();
@@ -104,7 +112,9 @@ impl RankParts {
         // Of one that has a fault there is only what it said before.
         let mut ended = self.records.iter();
         let known = ended.find(|(rank, _)| !self.faults.contains_key(rank));
-        let known = known.or(self.records.iter().next());
+        let stopped = self.stopped().first().copied();
+        let stopped = stopped.and_then(|rank| self.records.get_key_value(&rank));
+        let known = stopped.or(known).or(self.records.iter().next());
         let known = known.filter(|_| !has_any_begun && !self.faults.is_empty());
         known.map(|(rank, record)| (*rank, record.clone()))
     }
@@ -137,6 +147,7 @@ impl GroupTrial {
             return Ok(record);
         }
         let mut whys: BTreeMap<u32, String> = BTreeMap::new();
+        let stopped = parts.stopped();
         let first = parts.faults.values().next().cloned();
         for (rank, fault) in parts.faults {
             whys.insert(rank, fault.text);
@@ -144,7 +155,8 @@ impl GroupTrial {
         let ranks: Vec<u32> = parts.records.keys().copied().collect();
         let given = parts.records.into_iter().map(|(rank, mut record)| {
             // Of a rank that has no part there is what it said last, and why there is no more.
-            if let Some(why) = whys.get(&rank) {
+            let why = whys.get(&rank).filter(|_| !stopped.contains(&rank));
+            if let Some(why) = why {
                 record.outcome.message = Some(why.clone());
             }
             (self.connection.called(rank), record)
@@ -174,15 +186,13 @@ impl GroupTrial {
             self.spare_the_waiting(&mut record);
             record.outcome.message = Some("no rank had begun to measure".into());
         }
-        self.name_lost(&mut record, &whys);
+        let mut lost = self.connection.seen().lost();
+        lost.retain(|rank| !stopped.contains(rank));
+        self.name(&mut record, &lost, &whys);
         Ok(record)
     }
 
     /// Who is lost, where and why, which the parts themselves do not say.
-    fn name_lost(&self, record: &mut Record, whys: &BTreeMap<u32, String>) {
-        self.name(record, &self.connection.seen().lost(), whys);
-    }
-
     pub(super) fn name(&self, record: &mut Record, silent: &[u32], whys: &BTreeMap<u32, String>) {
         let Some(group) = &mut record.group else {
             return;
@@ -351,10 +361,40 @@ mod tests {
         said.records.insert(0, Record::default());
         let speaks = said.unbegun().map(|(rank, _)| rank);
         assert_eq!(speaks, Some(2), "of the first there is what it said before");
+        let mut told_twice = parts(0);
+        for (rank, status) in [(0, Status::Interrupted), (1, Status::Ok)] {
+            let mut record = Record::default();
+            record.outcome.status = status;
+            told_twice.records.insert(rank, record);
+        }
+        let speaks = told_twice.unbegun().map(|(rank, _)| rank);
+        assert_eq!(speaks, Some(0), "it says why all have ended");
         let all = RankParts {
             faults: BTreeMap::new(),
             ..parts(0)
         };
         assert!(all.unbegun().is_none(), "each has its own record");
+    }
+
+    #[test]
+    fn who_has_said_that_a_signal_stopped_it_is_not_lost() {
+        let of = |status| Record {
+            outcome: Outcome {
+                status,
+                ..Outcome::default()
+            },
+            ..Record::default()
+        };
+        let ends = [
+            Status::Ok,
+            Status::Interrupted,
+            Status::Incomplete,
+            Status::Interrupted,
+        ];
+        let parts = RankParts {
+            records: (0..).zip(ends.map(of)).collect(),
+            faults: BTreeMap::new(),
+        };
+        assert_eq!(parts.stopped(), [1, 3]);
     }
 }

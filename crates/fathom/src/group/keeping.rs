@@ -1,7 +1,7 @@
 //! The thread of the root that keeps what all have measured so far.
 
 use super::joining::GroupTrial;
-use super::so_far::SoFarEnd;
+use super::so_far::{SaidEnds, SoFarEnd};
 use super::together::RankGroup;
 use crate::keeper::{self, SnapshotFile};
 use anyhow::Result;
@@ -41,8 +41,8 @@ pub(super) enum SignalNews {
 struct KeeperNews {
     signal: SignalNews,
     has_lost: bool,
-    /// All ranks have said what they had measured when they ended.
-    have_ended: bool,
+    /// What ranks have said of their end.
+    ends: SaidEnds,
     /// How many did not answer after a signal.
     silent: usize,
     /// How many words of ranks have come.
@@ -61,8 +61,8 @@ struct KeeperLook {
     /// When it looked last, and for how long it stood still, if ever: that says nothing of the others.
     looked: Option<u64>,
     stood_still_ns: u64,
-    /// Whether all had ended by so many words.
-    have_ended: bool,
+    /// How ranks had ended by so many words.
+    ends: SaidEnds,
     words: u64,
 }
 
@@ -75,7 +75,7 @@ impl KeeperLook {
             told_at: None,
             looked: None,
             stood_still_ns: 0,
-            have_ended: false,
+            ends: SaidEnds::default(),
             words: 0,
         }
     }
@@ -92,8 +92,9 @@ impl KeeperLook {
         let is_graver = KeeperNews { words, ..news } != kept;
         let has_more = news.words != words;
         let waited = now.saturating_sub(at);
+        let is_told = news.signal == SignalNews::Told || news.signal == SignalNews::Answered;
         is_graver
-            || match news.signal == SignalNews::Told || news.signal == SignalNews::Answered {
+            || match is_told || news.ends.stopped.is_some() {
                 true => has_more && waited >= ANSWER_NS,
                 false => waited >= self.every_ns || self.has_twice(now, at),
             }
@@ -175,7 +176,7 @@ impl RankGroup<'_> {
                 let seen = trial.connection.seen();
                 let words = seen.words();
                 if words != look.words {
-                    (look.words, look.have_ended) = (words, trial.have_all_ended());
+                    (look.words, look.ends) = (words, trial.ends());
                 }
                 let signal = match unheard {
                     Some(unheard) if unheard.is_empty() => SignalNews::Answered,
@@ -187,13 +188,14 @@ impl RankGroup<'_> {
                 let news = KeeperNews {
                     signal,
                     has_lost: !seen.lost().is_empty(),
-                    have_ended: look.have_ended,
+                    ends: look.ends,
                     silent: silent.len(),
                     words,
                 };
-                let end = SoFarEnd::of(signal, caught, look.stood_still_ns);
+                let SaidEnds { are_all, stopped } = look.ends;
+                let end = SoFarEnd::of(signal, caught, stopped, look.stood_still_ns);
                 if look.is_time(now, news)
-                    && let Some(record) = trial.so_far(&silent, look.have_ended, end)
+                    && let Some(record) = trial.so_far(&silent, are_all, end)
                 {
                     // Of ranks that have ended nothing may be new but that they are waited for.
                     if last.as_ref() != Some(&record) && !file.keep(&record) {
@@ -231,13 +233,21 @@ mod tests {
         look.kept = Some((at(2), 1_000 * MS));
         assert!(!look.is_time(9_000 * MS, at(9)));
         assert!(look.is_time(11_000 * MS, at(12)));
-        let ended = KeeperNews {
-            have_ended: true,
-            ..at(9)
+        let ended = |words, stopped| KeeperNews {
+            ends: SaidEnds {
+                are_all: true,
+                stopped,
+            },
+            ..at(words)
         };
-        assert!(look.is_time(1_020 * MS, ended), "all have ended");
-        look.kept = Some((ended, 1_020 * MS));
-        assert!(!look.is_time(1_040 * MS, ended));
+        assert!(look.is_time(1_020 * MS, ended(9, None)), "all have ended");
+        look.kept = Some((ended(9, None), 1_020 * MS));
+        assert!(!look.is_time(1_040 * MS, ended(10, None)));
+        let stopped = ended(10, Some(130));
+        assert!(look.is_time(1_040 * MS, stopped), "a rank was stopped");
+        look.kept = Some((stopped, 1_040 * MS));
+        assert!(!look.is_time(9_000 * MS, stopped), "nothing is new");
+        assert!(look.is_time(1_140 * MS, ended(11, Some(130))));
     }
 
     #[test]

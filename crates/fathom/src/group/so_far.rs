@@ -2,6 +2,7 @@
 
 use super::joining::{GroupTrial, RankParts};
 use super::keeping::SignalNews;
+use group::Word;
 use host::PeerFault;
 use record::{Outcome, Record, Status};
 use sys::CaughtSignal;
@@ -23,15 +24,12 @@ impl GroupTrial {
             .collect()
     }
 
-    /// Whether all ranks have said what they had measured when they ended.
-    pub(super) fn have_all_ended(&self) -> bool {
-        let words = self.connection.seen().snapshots();
+    /// How ranks have ended by what they said last.
+    pub(super) fn ends(&self) -> SaidEnds {
+        let seen = self.connection.seen();
+        let words = seen.snapshots();
         let is_whole = u32::try_from(words.len()) == Ok(self.connection.size);
-        is_whole
-            && words.values().all(|word| {
-                let outcome = Outcome::of_json(word);
-                outcome.is_some_and(|outcome| outcome.status != Status::Incomplete)
-            })
+        SaidEnds::of(words.values(), is_whole, seen.is_halted())
     }
 
     /// What there is while it goes on, or where all have ended and go on only to remove what they made, as
@@ -63,6 +61,38 @@ impl GroupTrial {
     }
 }
 
+/// What ranks have said of their end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SaidEnds {
+    /// All have said what they had measured when they ended.
+    pub(super) are_all: bool,
+    /// The exit code of one that a signal has stopped.
+    pub(super) stopped: Option<i32>,
+}
+
+impl SaidEnds {
+    /// By the last words of ranks: of all of them, or not; after somebody has asked for the end, or before.
+    /// Before that nobody is stopped while others go on, and they say much.
+    fn of<'a>(
+        words: impl Iterator<Item = &'a Word> + Clone,
+        is_whole: bool,
+        is_halted: bool,
+    ) -> Self {
+        let ended =
+            |word: &Word| Outcome::of_json(word).filter(|of| of.status != Status::Incomplete);
+        let are_all = is_whole && words.clone().all(|word| ended(word).is_some());
+        if is_whole && !are_all && !is_halted {
+            return Self::default();
+        }
+        let mut ended = words.filter_map(ended);
+        let stopped = ended.find(|of| of.status == Status::Interrupted);
+        Self {
+            are_all,
+            stopped: stopped.map(|of| of.exit_code),
+        }
+    }
+}
+
 /// How a record ends that was written while its ranks went on, if nothing stands after it.
 #[derive(Debug)]
 pub(super) enum SoFarEnd {
@@ -74,13 +104,28 @@ pub(super) enum SoFarEnd {
 
 impl SoFarEnd {
     /// Until all have answered, a signal may be that of a launcher that ends the others because one has died;
-    /// to a root that was away so long that the others may have given it up, it is that in any case.
-    pub(super) fn of(news: SignalNews, caught: Option<CaughtSignal>, stood_still_ns: u64) -> Self {
+    /// to a root that was away so long that the others may have given it up, it is that in any case. A rank
+    /// that was `stopped` by one that the root did not have ends all.
+    pub(super) fn of(
+        news: SignalNews,
+        caught: Option<CaughtSignal>,
+        stopped: Option<i32>,
+        stood_still_ns: u64,
+    ) -> Self {
         let still = match stood_still_ns {
             0 => String::new(),
             ns => format!("the rank that writes this stood still for {}; ", Nanos(ns)),
         };
+        let of_another = stopped
+            .and_then(sys::stopped_by)
+            .map(|signal| CaughtSignal {
+                signal,
+                impatient: false,
+            });
         let Some(caught) = caught else {
+            if let Some(of_another) = of_another.filter(|_| stood_still_ns == 0) {
+                return Self::Stopped(of_another);
+            }
             let woken = "signal 18 came, which some launchers send before they end all; ";
             let is_news = news == SignalNews::Woken && stood_still_ns == 0;
             return Self::Open(if is_news { woken.to_owned() } else { still });
@@ -163,7 +208,7 @@ mod tests {
                     signal,
                     impatient: false,
                 });
-                SoFarEnd::of(news, caught, stood_still_ns)
+                SoFarEnd::of(news, caught, None, stood_still_ns)
             }
         };
         let (plain, still) = (told(0), told(15_000_000_000));
@@ -191,6 +236,39 @@ mod tests {
             panic!("all have answered");
         };
         assert_eq!(caught.exit_code(), 130);
+        let by_another = |caught, still| SoFarEnd::of(SignalNews::None, caught, Some(143), still);
+        let SoFarEnd::Stopped(caught) = by_another(None, 0) else {
+            panic!("a rank was stopped");
+        };
+        assert_eq!(caught.exit_code(), 143);
+        assert!(open(by_another(None, 15_000_000_000)).contains("stood still"));
+        let own = CaughtSignal {
+            signal: 2,
+            impatient: false,
+        };
+        assert!(open(by_another(Some(own), 0)).contains("signal 2 told all"));
+    }
+
+    #[test]
+    fn a_rank_that_was_stopped_is_seen_where_all_have_ended_or_were_asked_to() {
+        let word = |status: &str, code: i32| -> Word {
+            let text = format!(
+                r#"{{"outcome":{{"status":"{status}","exit_code":{code},"message":null}}}}"#
+            );
+            text.into_bytes().into()
+        };
+        let (on, done) = (word("incomplete", 5), word("ok", 0));
+        let stopped = word("interrupted", 130);
+        let of = |words: &[&Word], is_whole, is_halted| {
+            let ends = SaidEnds::of(words.iter().copied(), is_whole, is_halted);
+            (ends.are_all, ends.stopped)
+        };
+        assert_eq!(of(&[&done, &done], true, false), (true, None));
+        assert_eq!(of(&[&done, &stopped], true, false), (true, Some(130)));
+        assert_eq!(of(&[&on, &stopped], true, false), (false, None));
+        assert_eq!(of(&[&on, &stopped], true, true), (false, Some(130)));
+        assert_eq!(of(&[&stopped], false, false), (false, Some(130)));
+        assert_eq!(of(&[], false, true), (false, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::agree::{Hello, agree};
 use super::connection::RankLink;
 use super::course::{GroupOutput, GroupTerms};
-use super::ending::{broken_off, end_with, stop_with_the_stopped, why_left};
+use super::ending::{broken_off, end_with, leave_part, stop_with_the_stopped, why_left};
 use super::joining::{GroupTrial, RankParts, part_word};
 use super::launched::Launch;
 use super::rows::RootWork;
@@ -22,7 +22,6 @@ use host::{CommonStart, Context, PeerFault, StartBy};
 use lab::{Kept, LimitSearch};
 use record::{GroupAccount, Record, TargetReach, Threshold};
 use run::RunError;
-use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use units::random::split_mix;
@@ -50,7 +49,8 @@ pub(crate) enum GroupCourse {
     Rows(Box<dyn RootWork>),
 }
 
-/// Does what was asked on all ranks; the exit code is the same on all of them.
+/// Does what was asked on all ranks. The exit code is what the root says of the works, on all of them; it is
+/// another one where a rank does not hear that, and where the root cannot show or keep what came of them.
 pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> Result<i32> {
     let context = Context {
         target: target::observed(matches)?,
@@ -102,7 +102,7 @@ pub(super) struct WorkAsked {
 pub(super) struct WorkEnd {
     pub(super) record: Option<Record>,
     pub(super) exit_code: i32,
-    goes_on: bool,
+    pub(super) goes_on: bool,
     /// Why its record could not be written.
     pub(super) unsaved: Option<anyhow::Error>,
 }
@@ -305,7 +305,7 @@ impl RankGroup<'_> {
             let answer = match trial.record(parts) {
                 Ok(record) => {
                     self.keep(self.finished(record, trial, name, live), keep, &mut end);
-                    json!({ "code": end.exit_code, "goes_on": end.goes_on })
+                    end.word(sys::caught_signal())
                 }
                 Err(fault) => fault_word(&fault),
             };
@@ -322,7 +322,7 @@ impl RankGroup<'_> {
                     if sys::is_told_twice() {
                         trial.spare_the_waiting(&mut record);
                     }
-                    record.outcome = broken_off(&fault, record.outcome.message.take());
+                    record.outcome = broken_off(&fault, record.outcome);
                     self.keep(self.finished(record, trial, name, live), keep, &mut end);
                 }
                 end.goes_on = false;
@@ -331,16 +331,19 @@ impl RankGroup<'_> {
                     None => Err(RunError::from(fault).into()),
                 };
             }
-            Err(fault) => return Err(RunError::from(fault).into()),
+            Err(fault) => {
+                part.iter()
+                    .for_each(|part| leave_part(self.connection, part, &fault));
+                return Err(RunError::from(fault).into());
+            }
         };
         if let Some(fault) = fault_of(&answer) {
             return Err(RunError::from(fault).into());
         }
         if !self.connection.is_root() {
-            let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-            let code = answer.get("code").and_then(Value::as_i64);
-            end.exit_code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(5);
-            end.goes_on = answer.get("goes_on").and_then(Value::as_bool) == Some(true);
+            end.hear(&answer)
+                .into_iter()
+                .for_each(sys::stop_with_another);
         }
         Ok(end)
     }
