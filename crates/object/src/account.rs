@@ -8,7 +8,7 @@ use host::Measured;
 use record::{
     EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Outcome,
     PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, ThresholdResult,
-    Verification, VerificationFailure,
+    Verification, VerificationFailure, stopped_words,
 };
 use std::collections::BTreeMap;
 use units::{Bytes, counted};
@@ -71,13 +71,15 @@ pub(crate) fn completed(
     let base = begun(record, plan, setup);
     let mut notices = base.notices.clone();
     if counts.posted > 0 {
-        notices.push(format!(
-            "{} posted files stay on the server: their addresses are its own",
-            counts.posted
-        ));
+        let (stays, whose) = match counts.posted {
+            1 => ("stays", "its address is the server's"),
+            _ => ("stay", "their addresses are its"),
+        };
+        let posted = counted(counts.posted, "posted file");
+        notices.push(format!("{posted} {stays} on the server: {whose} own"));
     }
     Record {
-        outcome: stopped(&reports, &panics, signal),
+        outcome: stopped(&reports, &panics, signal, elapsed_ns),
         notices,
         elapsed_ns,
         stops: measured.stops,
@@ -96,7 +98,12 @@ pub(crate) fn completed(
 }
 
 /// What ended a load before its time.
-fn stopped(reports: &[ThreadReport], panics: &[String], signal: Option<i32>) -> Outcome {
+fn stopped(
+    reports: &[ThreadReport],
+    panics: &[String],
+    signal: Option<i32>,
+    elapsed_ns: u64,
+) -> Outcome {
     let panic = panics.first().or_else(|| {
         let mut errors = reports.iter().map(|done| done.account.error.as_ref());
         errors.find_map(|error| error)
@@ -105,7 +112,7 @@ fn stopped(reports: &[ThreadReport], panics: &[String], signal: Option<i32>) -> 
         return outcome(Status::Incomplete, 5, panic.clone());
     }
     signal.map_or_else(Outcome::default, |signal| {
-        let what = format!("stopped by signal {signal}; what was measured until then is here");
+        let what = stopped_words(signal, elapsed_ns);
         outcome(Status::Interrupted, sys::stopped_code(signal), what)
     })
 }

@@ -29,6 +29,7 @@ use snapshots::{LoadSnapshots, SetupSnapshots};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use sys::{Clock, Usage};
+use units::counted;
 
 /// From the start of the threads to the common start: none of them begins late.
 const LEAD_NS: u64 = 10_000_000;
@@ -210,8 +211,9 @@ impl Setup {
         }
         if let Some(failure) = done.first {
             let (n, what) = (done.undone.len(), failure.what);
+            let all = counted(to_do, "object");
             return Err(LoadError::Target(format!(
-                "{n} of {to_do} objects that the load reads could not be made, the first because: {what}; the target must be reachable and writable"
+                "{n} of {all} that the load reads could not be made, the first because: {what}; the target must be reachable and writable"
             )));
         }
         Ok(())

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trust::Trust;
+use units::counted;
 
 /// What to run, against what, and how.
 #[derive(Clone, Debug)]
@@ -219,7 +220,9 @@ impl LoadPlan {
         };
         if connections == 0 || connections > most || (connections as usize) < endpoints {
             return refuse(format!(
-                "--http2-connections {connections}: the {most} users share them, and each of {endpoints} endpoints needs one"
+                "--http2-connections {connections}: the {} share them, and each of {} needs one",
+                counted(most, "user"),
+                counted(endpoints, "endpoint")
             ));
         }
         if self.new_connections {

@@ -5,6 +5,16 @@ use crate::{LoopAccount, Record, Status};
 /// What a run says of workers that did not end by themselves, also where a signal ended it.
 pub const GIVEN_UP: &str = "were given up";
 
+/// What is said of work that a signal ended so long after its measured time began; 0 before.
+#[must_use]
+pub fn stopped_words(signal: i32, elapsed_ns: u64) -> String {
+    let kept = match elapsed_ns {
+        0 => " before anything had been measured",
+        _ => "; what was measured until then is here",
+    };
+    format!("stopped by signal {signal}{kept}")
+}
+
 impl Record {
     /// Whether its measured time began with work of its own: what had none says nothing of times and
     /// rates. Who had some and did none of it had work.

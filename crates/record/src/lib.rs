@@ -53,7 +53,7 @@ pub use host::{
     ProcessAccount,
 };
 pub use host_series::HostSeries;
-pub use idle::GIVEN_UP;
+pub use idle::{GIVEN_UP, stopped_words};
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{

@@ -14,6 +14,7 @@ pub use work::{RankNow, WorkNow};
 
 use crate::document::{Block, Breadth, CellValue, Column, Label, Plot, Section, Table, TableLine};
 use crate::terminal::Page;
+use crate::words::counted;
 
 /// What is under way.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,7 +146,7 @@ impl LiveState {
         let mut out: Vec<String> = cells.map(|cell| format!("left out: {cell}")).collect();
         match (self.left_out.len() - shown, shown) {
             (0, _) => {}
-            (rest, 0) => out.push(format!("left out: {rest} arms, each of a row")),
+            (rest, 0) => out.push(format!("left out: {}, each of a row", counted(rest, "arm"))),
             (rest, _) => out.push(format!("left out: {rest} more")),
         }
         for line in &mut out {

@@ -137,23 +137,23 @@ fn course(profile: &ProfileAccount<'_>) -> String {
         ProfileEnd::Complete => format!("{plan}; took {elapsed}{few}"),
         ProfileEnd::OutOfTime => {
             format!(
-                "{plan} were planned; the time was up after {complete} passes and {elapsed}{few}: give more with --budget"
+                "{plan} were planned; the time was up after {} and {elapsed}{few}: give more with --budget",
+                passes(complete)
             )
         }
         ProfileEnd::Stopped => format!(
-            "{plan} were planned; stopped by a signal after {complete} complete passes and {elapsed}{few}"
+            "{plan} were planned; stopped by a signal after {} and {elapsed}{few}",
+            counted(complete, "complete pass")
         ),
         ProfileEnd::Failed(why) => {
-            format!("{plan} were planned; ended after {complete} complete passes because {why}")
+            let complete = counted(complete, "complete pass");
+            format!("{plan} were planned; ended after {complete} because {why}")
         }
     }
 }
 
 fn passes(count: u32) -> String {
-    match count {
-        1 => "1 pass".to_owned(),
-        more => format!("{more} passes"),
-    }
+    counted(count, "pass")
 }
 
 /// A time cut to a multiple of `unit_ns`.

@@ -16,12 +16,19 @@ pub fn grouped(n: impl Display) -> String {
     out
 }
 
-/// `n` and the noun, with an s where it is not one.
+/// `n` and the noun, which is that of several where it is not one.
 #[must_use]
 pub fn counted(n: impl Display, noun: &str) -> String {
     let n = grouped(n);
-    let s = if n == "1" { "" } else { "s" };
-    format!("{n} {noun}{s}")
+    if n == "1" {
+        return format!("{n} {noun}");
+    }
+    let stem = noun.strip_suffix('y');
+    match stem.filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{n} {stem}ies"),
+        None if noun.ends_with('s') || noun.ends_with("sh") => format!("{n} {noun}es"),
+        None => format!("{n} {noun}s"),
+    }
 }
 
 #[cfg(test)]
@@ -40,5 +47,14 @@ mod tests {
             assert_eq!(grouped(n), text);
         }
         assert_eq!([counted(1, "row"), counted(0, "row")], ["1 row", "0 rows"]);
+        for (noun, several) in [
+            ("entry", "entries"),
+            ("pass", "passes"),
+            ("flush", "flushes"),
+            ("key", "keys"),
+        ] {
+            assert_eq!(counted(1, noun), format!("1 {noun}"));
+            assert_eq!(counted(2, noun), format!("2 {several}"));
+        }
     }
 }

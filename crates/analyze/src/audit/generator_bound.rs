@@ -6,6 +6,7 @@ use crate::audit::rule::{Check, Rule};
 use crate::figures::sum_of_transfers;
 use crate::{Effective, Finding, Severity};
 use record::{Limit, Record};
+use units::counted;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -163,7 +164,8 @@ fn unrecorded(record: &Record) -> Option<Finding> {
         .filter(|_| silent && record.source.is_some())?;
     let place = named_here(record)?;
     let message = format!(
-        "{users} users ran on the machine of the target ({place}), and their CPU time is not recorded: the limit may be the client's"
+        "{} ran on the machine of the target ({place}), and their CPU time is not recorded: the limit may be the client's",
+        counted(users, "user")
     );
     Some(RULE.finding(Severity::Warning, message, ADVICE))
 }

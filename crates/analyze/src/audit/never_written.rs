@@ -1,6 +1,6 @@
 //! A hole is read without the device, and so is a block that was never written.
 
-use super::{counted, percent, ratio};
+use super::{counted, percent, ratio, some};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
@@ -37,7 +37,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .filter(|(holes, _)| *holes > 0);
     if let Some((holes, checked)) = holes {
         let message = format!(
-            "{holes} of {checked} reads that were checked met holes ({})",
+            "{holes} of {} that were checked met holes ({})",
+            some(checked, "read"),
             percent(ratio(holes, checked.max(holes)))
         );
         return vec![RULE.finding(Severity::Invalid, message, ADVICE)];

@@ -46,6 +46,17 @@ impl Waiting {
     pub(super) fn at_most(&self) -> &'static str {
         if self.is_exact { "" } else { "at most " }
     }
+
+    /// All that offer the load, by this noun; on average they may be a fraction.
+    pub(super) fn of_all(&self, who: &str) -> String {
+        let of = if self.of.fract() == 0.0 {
+            self.of.to_string()
+        } else {
+            format!("{:.1}", self.of)
+        };
+        let s = if of == "1" { "" } else { "s" };
+        format!("{of} {who}{s}")
+    }
 }
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
@@ -54,14 +65,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     };
     let is_by_design = load.of_users && pauses_by_design(record);
     let (severity, who) = match load.of_users {
-        true if is_by_design => (Severity::Note, "users"),
-        true => (Severity::Invalid, "users"),
-        false => (Severity::Warning, "workers"),
-    };
-    let of = if load.of.fract() == 0.0 {
-        load.of.to_string()
-    } else {
-        format!("{:.1}", load.of)
+        true if is_by_design => (Severity::Note, "user"),
+        true => (Severity::Invalid, "user"),
+        false => (Severity::Warning, "worker"),
     };
     let meaning = if is_by_design {
         "the scenario has them pause, so that the rate is that of their pauses and the latencies are of a target that is hardly used"
@@ -69,9 +75,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "the rate is that of the pauses between operations"
     };
     let message = format!(
-        "{}{:.2} of {of} {who} were waiting for the target at a time ({}): {meaning}",
+        "{}{:.2} of {} were waiting for the target at a time ({}): {meaning}",
         load.at_most(),
         load.at_a_time,
+        load.of_all(who),
         percent(load.share())
     );
     let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
@@ -181,6 +188,9 @@ mod tests {
             )
         );
         assert_eq!(found[0].severity, Severity::Invalid);
+        let mut alone = upload(5e6);
+        set(&mut alone, "users", "1");
+        assert!(only(&check(&alone)).starts_with("at most 0.12 of 1 user were"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the generator says that it did, against what the server counted.
 
 use super::set::device_log;
+use super::some;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Measurements, Operations, Record};
@@ -65,7 +66,8 @@ fn operations(
     let ((claimed, claimed_bytes), (counted, counted_bytes)) = (of(own), of(saw));
     let mut found = Vec::new();
     let message = format!(
-        "{kind}: the generator counted {claimed} successful operations, the server {counted}"
+        "{kind}: the generator counted {}, the server {counted}",
+        some(claimed, "successful operation")
     );
     if counted < claimed {
         found.push(RULE.finding(Severity::Invalid, message, ADVICE));

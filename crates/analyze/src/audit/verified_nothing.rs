@@ -1,6 +1,6 @@
 //! A verification without a checked operation proves nothing.
 
-use super::counted;
+use super::{counted, some};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{Record, Status};
@@ -52,7 +52,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     } else {
         (
             Severity::Invalid,
-            format!("--verify was asked for, and none of {reads} reads was checked"),
+            format!(
+                "--verify was asked for, and none of {} was checked",
+                some(reads, "read")
+            ),
         )
     };
     let advice = "read the same target again with the same --seed and --verify-pattern: --read-percent 100 --verify --run-until-complete";
@@ -63,13 +66,21 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 mod tests {
     use super::super::example::{set, sound, writing};
     use super::*;
-    use record::Verification;
+    use record::{Measurements, Operations, Verification};
 
     #[test]
     fn reads_without_a_check_invalidate() {
         let mut record = sound();
         set(&mut record, "verify", "true");
         assert_eq!(check(&record)[0].severity, Severity::Invalid);
+        let one = Operations {
+            count: 1,
+            ..Operations::default()
+        };
+        record.operations = Measurements::default();
+        record.operations.insert("read", one);
+        let found = check(&record);
+        assert!(found[0].message.ends_with("none of 1 read was checked"));
     }
 
     #[test]

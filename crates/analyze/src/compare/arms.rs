@@ -21,6 +21,7 @@ use crate::{Located, audit};
 use record::{LostCell, Record};
 use stats::{Drift, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde, signed_rank};
 use std::collections::{BTreeMap, BTreeSet};
+use units::counted;
 
 /// The chance of any false difference among the candidates, and the share of false ones among the
 /// rows found different.
@@ -179,8 +180,8 @@ impl<'a> Course<'a> {
             .count();
         let incomplete = (ok > in_blocks).then(|| {
             format!(
-                "{} good records of blocks that were not completed",
-                ok - in_blocks
+                "{} of blocks that were not completed",
+                counted(ok - in_blocks, "good record")
             )
         });
         let left_out = aside

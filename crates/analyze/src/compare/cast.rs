@@ -9,7 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoExperiment {
     #[error(
-        "{of} of {records} records have no place in an experiment; `fathom compare --run` and `fathom profile` write such, and two files are compared as BASE CANDIDATE"
+        "{of} of {} no place in an experiment; `fathom compare --run` and `fathom profile` write such, and two files are compared as BASE CANDIDATE",
+        match records {
+            1 => "1 record has".to_owned(),
+            several => format!("{several} records have"),
+        }
     )]
     NotPlaced { of: usize, records: usize },
     #[error("{} experiments are in one place (plans {}); compare them one at a time, each from a file of its own", plans.len(), plans.join(", "))]

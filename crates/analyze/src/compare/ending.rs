@@ -5,6 +5,7 @@ use super::arms::ALPHA;
 use super::judged::Judgement;
 use record::{Record, Stopping};
 use stats::{Reason, Spending, Thresholds};
+use units::counted;
 
 /// The blocks that may be judged, and the level at which.
 pub(super) struct Allowed {
@@ -89,7 +90,8 @@ impl PermittedLooks {
         let first = stats::FIRST_LOOK;
         if self.each_pass {
             return Reason::Audit(format!(
-                "{measured} complete passes of an experiment that is looked at after every pass with {first} blocks or more in all; let it run on"
+                "{} of an experiment that is looked at after every pass with {first} blocks or more in all; let it run on",
+                counted(measured, "complete pass")
             ));
         }
         Reason::Audit(match self.interrupted {
@@ -99,7 +101,8 @@ impl PermittedLooks {
                 )
             }
             None => format!(
-                "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length (--blocks, in a plan file passes = N)"
+                "{} of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length (--blocks, in a plan file passes = N)",
+                counted(measured, "complete block")
             ),
         })
     }

@@ -12,6 +12,7 @@ use super::{Question, RowComparison, judged, row_of};
 use record::{LostCell, LostCells, Record, Role, Status};
 use stats::Reason;
 use std::collections::{BTreeMap, BTreeSet};
+use units::counted;
 
 /// Cells of an experiment that are left out, and rows in which nothing is left to compare.
 pub(super) struct Lost<'a> {
@@ -106,8 +107,8 @@ impl<'a> Lost<'a> {
     pub(super) fn said_of_slots(&self) -> Option<String> {
         (self.good_slots > 0).then(|| {
             format!(
-                "{} good records of arms and rows that could not be gone on with",
-                self.good_slots
+                "{} of arms and rows that could not be gone on with",
+                counted(self.good_slots, "good record")
             )
         })
     }

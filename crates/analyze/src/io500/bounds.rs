@@ -1,6 +1,7 @@
 //! What bounds the belief in an IO500-like score.
 
 use super::{IO500_STONEWALL, Io500Role, Nanos, Placed, Record};
+use crate::audit::some;
 use record::WalkLevels;
 use std::collections::BTreeSet;
 use units::lossless::u64_to_f64;
@@ -147,7 +148,7 @@ fn found_others(phases: &[Placed<'_>]) -> Option<String> {
         )
     };
     if entries < made {
-        return Some(says(format!("{made} files")));
+        return Some(says(some(made, "file")));
     }
     (entries > most).then(|| says(format!("{most} at most")))
 }

@@ -3,6 +3,7 @@
 
 use super::launcher::Dialect;
 use std::sync::{Mutex, PoisonError};
+use units::counted;
 
 /// After so many times what a rank may be silent for it is said that some have not begun, and after
 /// so many the launcher is asked to end.
@@ -78,7 +79,11 @@ impl Muster {
             true => String::new(),
             false => format!(" (on {})", hosts.join(", ")),
         };
-        format!("{begun} of {} ranks have begun{on}", self.ranks)
+        let have = if self.ranks == 1 { "has" } else { "have" };
+        format!(
+            "{begun} of {} {have} begun{on}",
+            counted(self.ranks, "rank")
+        )
     }
 }
 
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(muster.overdue(60, None), Some(Overdue::GivenUp));
         muster.add(vec!["b".into()]);
         assert_eq!(muster.overdue(60, None), None);
+        let alone = Muster::new(1, 10, Dialect::Hydra);
+        assert_eq!(alone.told(), "0 of 1 rank has begun");
     }
 
     #[test]

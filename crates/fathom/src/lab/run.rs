@@ -22,7 +22,7 @@ use run::safety::OutputFile;
 use stats::LOOKS;
 use std::collections::BTreeSet;
 use std::path::Path;
-use units::Nanos;
+use units::{Nanos, counted};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -177,9 +177,9 @@ fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
         .unwrap_or(u32::MAX)
         .clamp(facts.least_passes, facts.most_passes);
     let mut out = format!(
-        "{:<12}{} slots of the baseline took {} each, with all around them; a pass takes about {}, and {passes} fit the budget",
+        "{:<12}{} of the baseline took {} each, with all around them; a pass takes about {}, and {passes} fit the budget",
         "rehearsal",
-        rehearsal.slots,
+        counted(rehearsal.slots, "slot"),
         Nanos(rehearsal.slot_ns),
         Nanos(pass_ns)
     );
@@ -196,7 +196,9 @@ fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
         let shown = sees_nothing(facts).map_or_else(
             || {
                 format!(
-                    "{passes} passes show a loss of about {}",
+                    "{} {} a loss of about {}",
+                    counted(passes, "pass"),
+                    if passes == 1 { "shows" } else { "show" },
                     effect_seen(facts, spread, passes)
                 )
             },

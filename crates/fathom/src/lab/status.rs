@@ -13,7 +13,7 @@ use report::{AnnotationLevel, VerdictFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use units::Nanos;
+use units::{Nanos, counted};
 
 pub(super) fn command() -> Command {
     let about = "Says how far an experiment is, and who runs it";
@@ -148,7 +148,8 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
     line(
         "blocks",
         format!(
-            "{whole} complete, {passes} passes of at most {}",
+            "{whole} complete, {} of at most {}",
+            counted(passes, "pass"),
             plan.most_passes
         ),
     );

@@ -5,7 +5,7 @@ use crate::dry_run;
 use anyhow::Result;
 use clap::ArgMatches;
 use object::{LoadPlan, Scenario};
-use units::Nanos;
+use units::{Nanos, counted};
 
 /// What a reader wants to see of every load: what users do, how many there are, and what must be
 /// there before.
@@ -79,7 +79,7 @@ fn ends(plan: &LoadPlan, search: Option<&knee::Search>) -> String {
     }
     ends.extend(
         plan.iterations
-            .map(|turns| format!("after {turns} turns of users")),
+            .map(|turns| format!("after {} of users", counted(turns, "turn"))),
     );
     dry_run::ends(Nanos(plan.warmup_ns), &ends)
 }

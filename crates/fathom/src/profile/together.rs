@@ -13,6 +13,7 @@ use conduct::profile::ProfileRequest;
 use host::Context;
 use record::TargetReach;
 use std::collections::BTreeSet;
+use units::counted;
 use workload::{Phase, Stage, Workload};
 
 /// A profile of ranks, of which only the root has more than its command line.
@@ -74,14 +75,9 @@ impl RootWork for ProfileTogether {
     ) -> Result<i32> {
         let different: BTreeSet<&String> = hosts.iter().collect();
         let note = format!(
-            "every row is measured by {} ranks on {} {} at once; rates are of all of them, and only the first waits until what was written is on the device",
-            hosts.len(),
-            different.len(),
-            if different.len() == 1 {
-                "host"
-            } else {
-                "hosts"
-            },
+            "every row is measured by {} on {} at once; rates are of all of them, and only the first waits until what was written is on the device",
+            counted(hosts.len(), "rank"),
+            counted(different.len(), "host"),
         );
         let wanted = Wanted {
             request: &self.request,

@@ -15,7 +15,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, value_parser};
 use made::MadeFiles;
 use std::path::{Path, PathBuf};
-use units::Bytes;
+use units::{Bytes, counted};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -132,9 +132,9 @@ fn states(matches: &ArgMatches) -> Result<Option<CrashStates>> {
 fn list(states: &CrashStates) -> i32 {
     let listed = states.listed();
     say(&format!(
-        "{}\n{} states\n",
+        "{}\n{}\n",
         listed.join("\n"),
-        states.count()
+        counted(states.count(), "state")
     ));
     tell_flaw(states)
 }

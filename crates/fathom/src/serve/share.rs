@@ -166,8 +166,8 @@ fn found(store: &ShareStore, settled: &Settled) -> Result<String> {
     }
     Ok(match (settled.removed, settled.missing.len()) {
         (0, 0) => String::new(),
-        (removed, missing) => format!(
-            " ({removed} unfinished uploads were removed, the bytes of {missing} are missing)"
-        ),
+        (removed, missing) => {
+            format!(" (unfinished uploads: {removed} removed, the bytes of {missing} missing)")
+        }
     })
 }

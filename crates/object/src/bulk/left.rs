@@ -4,6 +4,7 @@ use super::uploads::Aborted;
 use super::{Bulk, Done};
 use crate::failure::Failure;
 use record::Record;
+use units::counted;
 use units::lossless::to_u64;
 
 /// Why something is left that nobody was waited for any more.
@@ -26,7 +27,8 @@ impl Bulk {
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
             record.notices.push(format!(
-                "{left} objects that this load made could not be removed: {}; their names begin with {}{}",
+                "{} that this load made could not be removed: {}; their names begin with {}{}",
+                counted(left, "object"),
                 why(is_given_up, done.first.as_ref()),
                 self.settings.told_names,
                 self.settings.told_removal
@@ -45,8 +47,8 @@ impl Bulk {
 
 fn words_of_open(open: &Aborted, names: &str) -> String {
     format!(
-        "{} multipart uploads that this load began could not be aborted: {}; their names begin with {names}",
-        open.left,
+        "{} that this load began could not be aborted: {}; their names begin with {names}",
+        counted(open.left, "multipart upload"),
         why(open.is_given_up, open.first.as_ref()),
     )
 }
@@ -58,18 +60,21 @@ mod tests {
 
     #[test]
     fn uploads_that_the_server_refused_were_given_up_by_nobody() {
-        let of = |is_given_up| {
+        let of = |left, is_given_up| {
             let open = Aborted {
                 measured: Measurements::default(),
-                left: 3,
+                left,
                 is_given_up,
                 first: Some(Failure::status(403, b"<Code>AccessDenied</Code>")),
             };
             words_of_open(&open, "fathom-1-2")
         };
-        let refused = of(false);
+        let refused = of(3, false);
         let asked = "3 multipart uploads that this load began could not be aborted: HTTP 403 AccessDenied; their names begin with fathom-1-2";
         assert_eq!(refused, asked);
-        assert!(of(true).contains("given up at a second signal, after a first failure: HTTP 403"));
+        assert!(of(1, false).starts_with("1 multipart upload that"));
+        assert!(
+            of(3, true).contains("given up at a second signal, after a first failure: HTTP 403")
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Why there is no verdict, as a word and as a sentence.
 
 use super::percent;
+use crate::words::counted;
 use stats::Reason;
 
 pub(crate) const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the error";
@@ -66,7 +67,7 @@ pub(crate) fn reason_text(reason: &Reason) -> String {
             format!("{n} complete {}; an interval needs {}", if *n == 1 { "pair" } else { "pairs" }, stats::FEWEST_BLOCKS)
         }
         Reason::Underway { passes, judged_after } => {
-            format!("{passes} of the {judged_after} passes after which it is judged are complete")
+            format!("{passes} of the {} after which it is judged are complete", counted(*judged_after, "pass"))
         }
     }
 }

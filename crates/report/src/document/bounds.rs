@@ -1,6 +1,7 @@
 //! What stands around a level, and of which runs it speaks: an interval of six runs is no promise
 //! of what the storage gives at another time.
 
+use crate::words::counted;
 use analyze::{Bounds, Cell, Figure, Study};
 use record::Quantity;
 use stats::Dependence;
@@ -84,15 +85,16 @@ pub(super) fn remarks<'a>(
 fn runs<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + Clone) -> Option<String> {
     let counts = shown.clone().map(|(_, figure)| figure.values.len());
     let (fewest, most) = (counts.clone().min()?, counts.max()?);
+    let most_runs = counted(most, "run");
     let count = if fewest == most {
-        most.to_string()
+        most_runs
     } else {
-        format!("{fewest} to {most}")
+        format!("{fewest} to {most_runs}")
     };
     let spans: Option<Vec<Nanos>> = shown.map(|(cell, _)| cell.span).collect();
     let within =
         spans.and_then(|spans| Some(format!(" within {}", span_text(spans.into_iter().max()?))));
-    Some(format!("{count} runs{}", within.unwrap_or_default()))
+    Some(format!("{count}{}", within.unwrap_or_default()))
 }
 
 /// A span in whole seconds; below ten of them in tenths.

@@ -1,7 +1,7 @@
 //! What an IO500-like run says: its score, its phases, and what bounds the belief in them.
 
 use super::{Block, Breadth, CellValue, Column, Label, Sentence, Table, TableLine};
-use crate::words::{counted, grouped};
+use crate::words::counted;
 use analyze::{Io500Line, Io500Result, Study};
 use units::ValueUnit;
 use workload::{Io500Mean, Io500Role};
@@ -90,9 +90,7 @@ fn line(of: &Io500Line) -> TableLine<'static> {
     let done = match (of.phase.mean, of.phase.role) {
         _ if elapsed.is_none() => CellValue::Nothing,
         (Io500Mean::Bandwidth, _) => CellValue::Text(units::Bytes(of.bytes).to_string()),
-        (Io500Mean::Metadata, Io500Role::Walks) => {
-            CellValue::Text(format!("{} entries", grouped(of.count)))
-        }
+        (Io500Mean::Metadata, Io500Role::Walks) => CellValue::Text(counted(of.count, "entry")),
         (Io500Mean::Metadata, _) => CellValue::Text(counted(of.count, "file")),
     };
     TableLine {

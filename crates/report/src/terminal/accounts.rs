@@ -146,8 +146,8 @@ fn walk(page: &mut Page, record: &Record) {
     page.fact(
         "walk",
         &format!(
-            "{} entries looked at, {rate}; {} found{}",
-            grouped(walk.entries),
+            "{} looked at, {rate}; {} found{}",
+            counted(walk.entries, "entry"),
             grouped(walk.matched),
             walk.levels
                 .map_or_else(String::new, |levels| dealt(levels, has_own_targets(record)))

@@ -75,7 +75,7 @@ fn devices(page: &mut Page, machine: &[HostPart<'_>], place: &str) {
         let flushes = device
             .flushes
             .filter(|n| *n > 0)
-            .map_or_else(String::new, |n| format!(", {n} flushes"));
+            .map_or_else(String::new, |n| format!(", {}", counted(n, "flush")));
         let (read, written) = (
             against(device.read_bytes, "read"),
             against(device.written_bytes, "write"),

@@ -90,10 +90,8 @@ impl Lines<'_> {
         let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
         let did = match own.walked() {
             Some(walk) => {
-                let (entries, dirs) = (grouped(walk.entries), grouped(all.count));
-                format!(
-                    "{entries} entries looked at{rate}; directories: {dirs}, p50 {p50}, p99 {p99}"
-                )
+                let (entries, dirs) = (counted(walk.entries, "entry"), grouped(all.count));
+                format!("{entries} looked at{rate}; directories: {dirs}, p50 {p50}, p99 {p99}")
             }
             None => {
                 let operations = counted(all.count, "operation");

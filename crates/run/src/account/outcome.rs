@@ -4,7 +4,7 @@ use super::Ended;
 use crate::tally::{Failure, FailureCount};
 use record::{
     ErrorClass, ErrorCount, GIVEN_UP, Measurements, NOTHING_CHECKED, Outcome, Record, Status,
-    Verification,
+    Verification, stopped_words,
 };
 use std::collections::BTreeMap;
 use units::counted;
@@ -45,7 +45,7 @@ impl Ended<'_> {
         };
         let lost = self.resolved.effective.threads as usize - self.reports.len();
         if let Some(caught) = sys::caught_signal() {
-            let message = stopped(caught.signal, lost);
+            let message = stopped(caught.signal, self.elapsed_ns(), lost);
             return outcome(Status::Interrupted, caught.exit_code(), message);
         }
         let failed = self
@@ -137,7 +137,7 @@ impl Ended<'_> {
 }
 
 /// What is said of a run that a signal has ended, and of workers that did not end then.
-fn stopped(signal: i32, lost: usize) -> String {
+fn stopped(signal: i32, elapsed_ns: u64, lost: usize) -> String {
     let lost = match lost {
         0 => String::new(),
         lost => format!(
@@ -145,7 +145,7 @@ fn stopped(signal: i32, lost: usize) -> String {
             counted(lost, "worker")
         ),
     };
-    format!("stopped by signal {signal}; what was measured until then is here{lost}")
+    stopped_words(signal, elapsed_ns) + &lost
 }
 
 fn failed_operations(errors: &[ErrorCount]) -> Option<String> {

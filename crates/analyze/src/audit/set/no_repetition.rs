@@ -1,5 +1,6 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
+use super::super::some;
 use super::order_aliased::is_unsaid;
 use super::{Arm, Experiment, Located, arm, cells, names, repetitions};
 use crate::Severity;
@@ -55,19 +56,19 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .iter()
         .filter_map(|slots| slots.first().copied())
         .collect();
+    let have = if cells.len() == 1 { "has" } else { "have" };
+    let all = some(cells.len(), "result");
     if let Some(blocks) = over_all_rows(experiment) {
         let message = format!(
-            "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: only the verdicts over all rows, of {blocks} blocks, have an interval",
-            few.len(),
-            cells.len()
+            "{} of {all} {have} fewer than {FEWEST} repetitions, the fewest {fewest}: only the verdicts over all rows, of {blocks} blocks, have an interval",
+            few.len()
         );
         let advice = "for a verdict of a single row let the plan go through more passes";
         return vec![RULE.about(None, Severity::Note, message, advice)];
     }
     let message = format!(
-        "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
+        "{} of {all} {have} fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
         few.len(),
-        cells.len(),
         names(&firsts)
     );
     let advice = "repeat every arm in at least six randomised blocks of fresh runs; until then no difference is more than an anecdote";

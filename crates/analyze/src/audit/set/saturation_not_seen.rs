@@ -53,10 +53,10 @@ fn fullest(record: &Record) -> Option<(f64, String)> {
         (
             load.share(),
             format!(
-                "{}{:.1} of {} users waiting for the target",
+                "{}{:.1} of {} waiting for the target",
                 load.at_most(),
                 load.at_a_time,
-                load.of
+                load.of_all("user")
             ),
         )
     });

@@ -1,6 +1,7 @@
 //! Slots may be short if there are enough of them.
 
 use super::super::short_run::{ADVICE, least};
+use super::super::some;
 use super::{Experiment, Located, grouped};
 use crate::audit::short_run::RULE;
 use crate::{Effective, Severity};
@@ -32,9 +33,10 @@ pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             Nanos(all)
         ),
         Severity::Invalid | Severity::Warning => format!(
-            "{} of {} results were measured for too short a time, the shortest, {row} of {arm}, for {} in all",
+            "{} of {} {} measured for too short a time, the shortest, {row} of {arm}, for {} in all",
             short.len(),
-            cells.len(),
+            some(cells.len(), "result"),
+            if cells.len() == 1 { "was" } else { "were" },
             Nanos(all)
         ),
     };

@@ -25,7 +25,11 @@ fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
     cells.into_iter().find_map(|((arm, row), slots)| {
         let failing = slots.iter().filter(|(_, record)| why_not(record).is_some()).count();
         (failing as f64 > MOST_SHARE * slots.len() as f64).then(|| {
-            let message = format!("{failing} of {} slots of {row} of {arm} were not in steady state", slots.len());
+            let message = format!(
+                "{failing} of {} of {row} of {arm} {} not in steady state",
+                some(slots.len(), "slot"),
+                if slots.len() == 1 { "was" } else { "were" }
+            );
             let advice = "lengthen the warm-up or the slots until the rate has settled; a burst that is meant must be all that is measured";
             RULE.about(None, experiment.severity(), message, advice)
         })

@@ -1,5 +1,6 @@
 //! Data that were verified in another run say nothing of the data of this one.
 
+use super::super::some;
 use super::{Experiment, Located, claimed};
 use crate::Effective;
 use crate::Severity;
@@ -44,8 +45,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         return Vec::new();
     }
     let message = format!(
-        "the data are said to be verified, and none of {} measured runs checked any",
-        experiment.slots.len()
+        "the data are said to be verified, and none of {} checked any",
+        some(experiment.slots.len(), "measured run")
     );
     let advice = "measure with --verify, which checks every read against what must be there, or verify the target of the measured run afterwards";
     vec![RULE.about(Some(*index), experiment.severity(), message, advice)]
@@ -73,7 +74,7 @@ mod tests {
         let found = run_on(check, &[quoted("read", Summary::default()), claim()]);
         assert_eq!(
             only(&found),
-            "the data are said to be verified, and none of 1 measured runs checked any"
+            "the data are said to be verified, and none of 1 measured run checked any"
         );
     }
 

@@ -36,8 +36,8 @@ fn write_pace(page: &mut Page, record: &Record, load: &LoadAccount) {
             String::new()
         };
         let text = format!(
-            "{} turns of users, sleeps included: p50 {}, p95 {}{skipped}",
-            load.iterations.count(),
+            "{} of users, sleeps included: p50 {}, p95 {}{skipped}",
+            counted(load.iterations.count(), "turn"),
             time(load.iterations.quantile(0.5)),
             time(load.iterations.quantile(0.95))
         );
@@ -73,7 +73,7 @@ fn write_connections(page: &mut Page, load: &LoadAccount) {
         String::new()
     };
     let retries = if load.retries > 0 {
-        format!("; {} retries", load.retries)
+        format!("; {}", counted(load.retries, "retry"))
     } else {
         String::new()
     };
