@@ -17,7 +17,7 @@ use crate::metric::AskedOfRecords;
 use crate::run::{path, switch};
 use analyze::{Question, compare_arms, compare_audited};
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use record::Record;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,11 +59,13 @@ pub(crate) fn command() -> Command {
             Arg::new("base")
                 .required(true)
                 .value_name("BASE")
+                .value_hint(ValueHint::FilePath)
                 .help("Records, or with --run a target (target=/mnt/a), a TOML workload or KEY=VALUE,KEY=VALUE"),
         )
         .arg(
             Arg::new("candidate")
                 .value_name("CANDIDATE")
+                .value_hint(ValueHint::FilePath)
                 .num_args(0..)
                 .help("As BASE; with --run several. Without any, BASE holds an experiment and its arms are compared"),
         )

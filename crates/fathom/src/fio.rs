@@ -6,6 +6,7 @@ pub(crate) use logs::{files as log_files, names as log_names};
 
 use crate::exit::Usage;
 use crate::flags;
+use crate::group::FileReaders;
 use crate::output::Output;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -26,6 +27,7 @@ pub(crate) fn stages(
     matches: &ArgMatches,
     arguments: &[String],
     mut output: Output,
+    readers: FileReaders,
 ) -> Result<(Vec<Stage>, Output, FioJobs)> {
     let file = matches.get_one::<PathBuf>("fio");
     let given = flags::given(matches);
@@ -41,7 +43,7 @@ pub(crate) fn stages(
     };
     let outside = Outside {
         env: &|name| std::env::var(name).ok(),
-        read: &|path| sys::text_at_most(path.as_ref(), sys::MOST_OF_A_TEXT),
+        read: &|path| readers.text_of_job(path),
         length: &length,
         keywords,
     };

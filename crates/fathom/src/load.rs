@@ -32,9 +32,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(code) = options::shown(matches)? {
         return Ok(code);
     }
-    group::note_front(matches)?;
+    group::note_front(matches);
     let launch = group::Launch::read(matches)?;
     let read = || {
+        group::FileReaders::checked(matches)?;
         let asked = options::asked(matches).map_err(usage)?;
         let search = knee::search(&asked)?;
         let scenario = matches.get_one::<String>("scenario").map(String::as_str);

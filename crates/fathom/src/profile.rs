@@ -116,7 +116,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("io500-like") {
         return io500::run(matches);
     }
-    group::note_front(matches)?;
+    group::note_front(matches);
     let launch = group::Launch::read(matches)?;
     let request = match request(matches) {
         Ok(request) => request,
@@ -251,6 +251,7 @@ fn size(matches: &ArgMatches) -> Result<Option<Bytes>> {
 
 /// Name and text of the file of rows.
 fn rows(matches: &ArgMatches) -> Result<Option<(String, String)>> {
+    group::FileReaders::checked(matches)?;
     let rows = matches.get_one::<PathBuf>("rows").map(|file| {
         let text = sys::text_at_most(file, sys::MOST_OF_A_TEXT)
             .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;

@@ -5,7 +5,7 @@ mod plan;
 
 pub(crate) use over::{OTHERS_NOT_BEGUN, cut_between, is_over};
 
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use crate::group::GroupWork;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
@@ -14,7 +14,7 @@ use crate::{context, fio, flags, group, keeper, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use conduct::measurable;
-use host::{Context, Observed};
+use host::{CommonStart, Context, Observed};
 use lab::Kept;
 use record::{Measurable, Threshold};
 use run::{RunError, execute_stage, files_of, unstarted};
@@ -98,19 +98,21 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         tell(&fio::version())?;
         return Ok(0);
     }
-    group::note_front(matches)?;
+    group::note_front(matches);
     let place = group::RankPlace::read(matches)?;
     let launch = group::Launch::read(matches)?;
     let read = || {
+        let readers = group::FileReaders::checked(matches)?;
         keeper::every_ns(matches)?;
-        let asked = asked(matches, Output::new(matches)?)?;
+        let asked = asked(matches, Output::new(matches)?, readers)?;
+        readers.check_phases(asked.stages.iter().flat_map(|stage| &stage.0))?;
         Ok((target::observed(matches)?, asked))
     };
     let (target, asked) = match read() {
         Ok(read) => read,
         Err(error) => {
             let launch = launch.filter(|_| !matches.get_flag("dry-run"));
-            return group::refuse(launch.as_ref(), error);
+            return group::refuse(launch.as_ref(), OptionsRefused::of(error));
         }
     };
     if let Some(front) = group::LaunchFront::read(matches)? {
@@ -163,11 +165,9 @@ fn run_alone(
         mut output,
         job,
     } = asked;
-    let common_start = place.map(|place| place.share(&mut stages)).transpose()?;
-    if !matches.get_flag("dry-run") {
-        group::check_shift(&stages, place)?;
-    }
-    let thresholds = thresholds(matches, &stages, target.as_ref())?;
+    let checked = common_start(matches, place, &mut stages)
+        .and_then(|start| Ok((start, thresholds(matches, &stages, target.as_ref())?)));
+    let (common_start, thresholds) = checked.map_err(OptionsRefused::of)?;
     sys::catch_signals();
     let targets: Vec<PathBuf> = stages
         .iter()
@@ -225,6 +225,19 @@ fn run_alone(
     };
     say(OTHERS_NOT_BEGUN);
     Ok(caught.exit_code())
+}
+
+/// Makes of the stages the part of this rank, if it is one.
+fn common_start(
+    matches: &ArgMatches,
+    place: Option<&group::RankPlace>,
+    stages: &mut [Stage],
+) -> Result<Option<CommonStart>> {
+    let common_start = place.map(|place| place.share(stages)).transpose()?;
+    if !matches.get_flag("dry-run") {
+        group::check_shift(stages, place)?;
+    }
+    Ok(common_start)
 }
 
 /// What a foreign job says of a record of this name.
@@ -289,7 +302,7 @@ pub(crate) struct AskedRun {
 }
 
 /// What to run, from a fio job, a TOML file, or the flags.
-fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
+fn asked(matches: &ArgMatches, output: Output, readers: group::FileReaders) -> Result<AskedRun> {
     let fio_arguments: Vec<String> = matches
         .get_many::<String>("fio-arguments")
         .map(|args| args.cloned().collect())
@@ -302,7 +315,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<AskedRun> {
             )
             .into());
         }
-        let (stages, output, job) = fio::stages(matches, &fio_arguments, output)?;
+        let (stages, output, job) = fio::stages(matches, &fio_arguments, output, readers)?;
         return Ok(AskedRun {
             stages,
             output,

@@ -45,8 +45,11 @@ pub(super) fn run(
     let names: Vec<String> = std::iter::once(base.to_owned())
         .chain(candidates.iter().cloned())
         .collect();
-    group::note_front(matches)?;
+    group::note_front(matches);
     let launch = group::Launch::read(matches)?;
+    if let Err(error) = group::FileReaders::checked(matches) {
+        return group::refuse(launch.as_ref(), error);
+    }
     if let Some(launch) = &launch
         && let Err(wrong) = together::check(matches)
     {
@@ -103,6 +106,8 @@ fn planned(
             let mut sides = sides(matches, names, slot)?;
             if launch.is_some() {
                 together::check_files(&sides)?;
+                let phases = sides.iter().flat_map(|side| &side.phases);
+                group::FileReaders::of(matches).check_phases(phases)?;
             }
             own.give(&mut sides)?.iter().for_each(|said| told(said));
             of_workloads(&sides)

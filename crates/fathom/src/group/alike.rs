@@ -80,7 +80,8 @@ impl SeenProcess {
     }
 }
 
-/// How a process was called, and by whom, and what decides which files it finds by the same words.
+/// How a process was called, and by whom, and what decides which files it finds by the same words, and which
+/// rank it is by them.
 #[derive(PartialEq, Eq)]
 struct Call {
     parent: String,
@@ -88,25 +89,28 @@ struct Call {
     words: Vec<u8>,
     directory: PathBuf,
     mounts: PathBuf,
-    /// Variables that say where the loader finds libraries, and Open MPI's its parts.
-    loading: Vec<Vec<u8>>,
+    variables: Vec<Vec<u8>>,
 }
 
-const LOADING: [&[u8]; 4] = [b"LD_", b"OPAL_PREFIX=", b"OMPI_VERSION=", b"PMIX_PREFIX="];
+/// Variables that say where the loader finds libraries, and Open MPI's its parts, and which rank is meant by
+/// `--rank auto`.
+const DECIDING: [&[u8]; 5] = [
+    b"LD_",
+    b"OPAL_PREFIX=",
+    b"OMPI_VERSION=",
+    b"PMIX_PREFIX=",
+    b"JOB_COMPLETION_INDEX=",
+];
 
 impl Call {
     /// `None` where it has ended meanwhile.
     fn of(seen: SeenProcess) -> Option<Self> {
         let place = &seen.place;
         let after = stat_after_name(place)?;
-        let is_of_loading = |pair: &&[u8]| LOADING.iter().any(|name| pair.starts_with(name));
+        let decides = |pair: &&[u8]| DECIDING.iter().any(|name| pair.starts_with(name));
         Some(Self {
             mounts: fs::read_link(place.join("ns/mnt")).ok()?,
-            loading: seen
-                .pairs()
-                .filter(is_of_loading)
-                .map(<[u8]>::to_vec)
-                .collect(),
+            variables: seen.pairs().filter(decides).map(<[u8]>::to_vec).collect(),
             parent: after.split(' ').nth(1)?.to_owned(),
             program: fs::read_link(place.join("exe")).ok()?,
             words: fs::read(place.join("cmdline")).ok()?,
@@ -146,6 +150,12 @@ mod tests {
                 words,
                 dir.path(),
             ),
+            begun(
+                Command::new("sleep").env("JOB_COMPLETION_INDEX", "7"),
+                "1",
+                words,
+                dir.path(),
+            ),
         ];
         let place = |child: &Child| PathBuf::from(format!("/proc/{}", child.id()));
         let launched = |rank| Launched {
@@ -170,7 +180,7 @@ mod tests {
         let call = |place: &Path| SeenProcess::of(place).and_then(Call::of);
         let is_alike = |other: &Child| call(&first) == call(&place(other));
         let alike: Vec<bool> = all.iter().map(is_alike).collect();
-        assert_eq!(alike, [true, true, false, false, false]);
+        assert_eq!(alike, [true, true, false, false, false, false]);
         assert!(call(&first).is_some() && call(dir.path()).is_none());
         for child in &mut all {
             child.kill().expect("it runs");

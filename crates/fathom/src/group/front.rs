@@ -3,7 +3,6 @@
 
 mod failure;
 mod mark;
-mod own_files;
 mod secrets;
 
 pub(super) use mark::{FrontMark, MARK};
@@ -18,7 +17,6 @@ use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::PeerFault;
-use own_files::refuse_own_files;
 use secrets::variables_without_secrets;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
@@ -26,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Options that are this process's own, with a value each.
-const OWN: [&str; 6] = [
+pub(super) const OWN: [&str; 6] = [
     "--hosts",
     "--host-list",
     "--hostfile",
@@ -50,20 +48,9 @@ fn is_dry(matches: &ArgMatches) -> bool {
     matches!(flag, Ok(Some(true)))
 }
 
-fn names_hosts(matches: &ArgMatches) -> bool {
+pub(super) fn names_hosts(matches: &ArgMatches) -> bool {
     let given = |name| super::options::text(matches, name).is_some();
     given("hosts") || given("hostfile")
-}
-
-/// Refuses files that ranks could not read as this process does, before it reads them.
-///
-/// # Errors
-/// There is such a file, where hosts are named.
-pub(super) fn check_files(matches: &ArgMatches) -> Result<()> {
-    if names_hosts(matches) && launched().is_none() {
-        refuse_own_files(matches).map_err(Usage)?;
-    }
-    Ok(())
 }
 
 impl LaunchFront {

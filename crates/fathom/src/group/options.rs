@@ -1,8 +1,7 @@
 //! The options of several hosts.
 
-use super::front::{FrontMark, MARK, check_files};
-use anyhow::Result;
-use clap::{Arg, ArgMatches, Command};
+use super::front::{FrontMark, MARK};
+use clap::{Arg, ArgMatches, Command, ValueHint};
 
 const HEADING: &str = "Several hosts";
 
@@ -48,11 +47,14 @@ pub(crate) fn add(command: Command) -> Command {
 /// The arguments of ranks that a launcher starts.
 pub(crate) fn add_connected(command: Command) -> Command {
     command
-        .arg(arg(
-            "mpi",
-            "LIBRARY",
-            "Under mpirun or srun: the MPI library that connects the ranks, auto, or none [default: auto: the launcher's]",
-        ))
+        .arg(
+            arg(
+                "mpi",
+                "LIBRARY",
+                "Under mpirun or srun: the MPI library that connects the ranks, auto, or none [default: auto: the launcher's]",
+            )
+            .value_hint(ValueHint::FilePath),
+        )
         .arg(arg(
             "lead",
             "TIME",
@@ -100,15 +102,11 @@ pub(crate) fn add_connected(command: Command) -> Command {
 }
 
 /// Has the exit code told so that whoever started the launcher knows whose it is.
-///
-/// # Errors
-/// This process is to start a launcher, and its ranks could not read a file as it could.
-pub(crate) fn note_front(matches: &ArgMatches) -> Result<()> {
+pub(crate) fn note_front(matches: &ArgMatches) {
     let mark = matches.get_one::<FrontMark>(MARK);
     if let Some(word) = mark.and_then(|mark| mark.word.clone()) {
         crate::exit::speak_to_front(word);
     }
-    check_files(matches)
 }
 
 /// Whether somebody looks on at a terminal that this process cannot see: a launcher hands on what it says.

@@ -8,7 +8,7 @@ use crate::target;
 use crate::tell::{tell, tell_form};
 use anyhow::Result;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use object::{AskedLoad, LOAD_OPTIONS, LoadError, LoadKeys, LoadOption, LoadPlan, Scenario};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,7 @@ pub(super) fn command() -> Command {
         .arg(
             Arg::new("scenario")
                 .value_name("SCENARIO")
+                .value_hint(ValueHint::FilePath)
                 .help("A built-in scenario (--list-scenarios) or a TOML file"),
         )
         .arg(switch("list-scenarios", "Show the built-in scenarios"))

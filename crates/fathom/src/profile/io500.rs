@@ -263,7 +263,7 @@ fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
 
 /// Runs the verb.
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
-    group::note_front(matches)?;
+    group::note_front(matches);
     let launch = group::Launch::read(matches)?;
     let asked = match Asked::read(matches) {
         Ok(asked) => asked,

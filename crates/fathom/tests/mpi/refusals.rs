@@ -1,10 +1,11 @@
 //! What is refused before ranks have met: libraries that cannot connect them, and mistakes of the command
 //! line, which are said once where all ranks make them.
 
-use super::{Launcher, SHORT, launchers, nobody_is_left, place, said};
+use super::{Launcher, SHORT, launchers, launchers_by_kind, nobody_is_left, place, said};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What ranks said that were refused for so many mistakes. Each is said once by ranks that are there at the
 /// same time: where the launcher gets no CPU for a tenth of a second, the rank that has said it may be gone
@@ -130,6 +131,9 @@ fn an_older_library_than_the_launcher_s_is_refused_by_both_their_names_where_it_
     nobody_is_left(dir.path(), name);
 }
 
+/// What ranks are told that know nothing of each other.
+const BY_CLOCK: &str = "--rank 0/4 --start-at 2099-01-01T00:00:00Z --clock unsynchronised";
+
 #[test]
 fn a_mistake_of_all_ranks_is_said_once_and_that_of_one_beside_it() {
     for launcher in launchers() {
@@ -154,6 +158,41 @@ fn a_mistake_of_all_ranks_is_said_once_and_that_of_one_beside_it() {
         for of_one in ["unexpected argument", "error: --lead must"] {
             assert_eq!(said.matches(of_one).count(), 1, "{name}: {said}");
         }
+        // Ranks that are not connected.
+        let words = SHORT.replace("--max-skew 60s", BY_CLOCK);
+        let script = r#"[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" -gt 1 ] && exec "$@" --engine x; exec "$@" --threshold x"#;
+        let said = refused(2, name, || {
+            launcher.wrapped_ended("4", dir.path(), script, &words)
+        });
+        for of_two in ["threshold", "engine"] {
+            assert!(said.contains(of_two), "{name}: {said}");
+        }
         nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn a_pipe_that_all_ranks_were_to_read_is_refused_where_it_is_named_before_any_waits_for_it() {
+    let dir = place();
+    let made = Command::new("mkfifo").arg(dir.path().join("pipe")).status();
+    assert!(made.unwrap().success());
+    let toml = "target = 'd'\nfile-size = '64k'\nlayout-manifest = 'pipe'\n";
+    fs::write(dir.path().join("w.toml"), toml).unwrap();
+    let job = "[a]\nfilename=x\nsize=64k\ninclude pipe\n";
+    fs::write(dir.path().join("j.fio"), job).unwrap();
+    let ways = ["run -c w.toml --no-live", "run --fio j.fio --no-live"];
+    for (launcher, words) in launchers_by_kind().into_iter().zip(ways) {
+        let name = format!("{}, {words}", launcher.name);
+        let once = |said: &str| {
+            let told = said.matches("is a pipe and no regular file").count();
+            assert_eq!(told, 1, "{name}: {said}");
+        };
+        let (code, by_hand) = launcher.ended(dir.path(), words);
+        assert_eq!(code, Some(2), "{name}: {by_hand}");
+        once(&by_hand);
+        let output = launcher.by_front(dir.path(), words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
+        once(&said(&output));
+        nobody_is_left(dir.path(), &name);
     }
 }

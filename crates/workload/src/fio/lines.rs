@@ -3,6 +3,7 @@
 use super::section::{Entry, Place, Section};
 use super::{Keywords, Outside};
 use crate::SpecError;
+use std::io::{Error, ErrorKind};
 
 /// Far deeper than anybody nests, far shallower than what would exhaust the stack.
 const DEEPEST_INCLUDE: usize = 16;
@@ -97,7 +98,7 @@ fn add_line(
     }
 }
 
-/// fio looks for an included file where it stands and then beside the file that includes it.
+/// fio looks for an included file where it stands and, if nothing is there, beside the file that includes it.
 fn include(
     path: &str,
     place: &Place,
@@ -118,14 +119,13 @@ fn include(
     let beside = file
         .rsplit_once('/')
         .map(|(folder, _)| format!("{folder}/{path}"));
-    let (text, name) = match ((outside.read)(path), beside) {
-        (Ok(text), _) => (text, path.to_owned()),
-        (Err(_), Some(beside)) => match (outside.read)(&beside) {
-            Ok(text) => (text, beside),
-            Err(source) => return Err(place.error(format!("cannot include {beside}: {source}"))),
-        },
-        (Err(source), None) => return Err(place.error(format!("cannot include {path}: {source}"))),
+    let is_elsewhere =
+        |e: &Error| [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&e.kind());
+    let (read, name) = match ((outside.read)(path), beside) {
+        (Err(error), Some(beside)) if is_elsewhere(&error) => ((outside.read)(&beside), beside),
+        (read, _) => (read, path.to_owned()),
     };
+    let text = read.map_err(|source| place.error(format!("cannot include {name}: {source}")))?;
     let mut within = Includes {
         depth: includes.depth + 1,
         files: includes.files,

@@ -336,6 +336,24 @@ fn defaults_variables_includes_and_kilos_hold_as_in_fio() {
             .iter()
             .all(|p| p.workload.stop.duration == Some(units::Nanos(120_000_000_000)))
     );
+    // What is there and cannot be read is not looked for elsewhere.
+    let with_pipe = Outside {
+        read: &|path| {
+            Err(match path {
+                "pipe" => Error::new(ErrorKind::InvalidInput, "it is a pipe"),
+                _ => ErrorKind::NotFound.into(),
+            })
+        },
+        ..outside()
+    };
+    let refused = |text| parse_job_file(text, "x/job.fio", &[], &with_pipe).unwrap_err();
+    for (text, told) in [
+        ("[a]\ninclude pipe\n", "cannot include pipe: it is a pipe"),
+        ("[a]\ninclude gone\n", "cannot include x/gone: "),
+    ] {
+        let error = refused(text).to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]
