@@ -19,7 +19,7 @@ pub use context::{CommonStart, Context, PeerFault, Peers, SnapshotRule, StartBy,
 pub use event::{Event, NoWatch, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, LinkCounters, Machine,
-    MemoryPressure, MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
+    MemoryPressure, MemoryRoom, Observed, Pressure, ProcessIo, Reading, Stall, Stalls,
 };
 pub use run_queue::{RunQueueWait, RunQueueWatch};
 pub use session::{Counted, Measured, Observation, Participant, Session};

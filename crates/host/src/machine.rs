@@ -38,7 +38,7 @@ pub use observed::Observed;
 pub(crate) use observed::Used;
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
 pub use room::MemoryRoom;
-pub use sched::{CpuTicks, CpuTimes, ThreadSched};
+pub use sched::{CpuTicks, CpuTimes};
 pub(crate) use watched::Watched;
 
 use cgroup::Groups;
@@ -232,22 +232,11 @@ impl Machine {
         KernelFiles::open(&self.tree, &["/proc/stat".to_owned()])
     }
 
-    /// How a thread of this process fared with the scheduler.
+    /// How long a thread of this process has been runnable without a CPU, in nanoseconds.
     #[must_use]
-    pub fn thread_sched(&self, tid: u32) -> Option<ThreadSched> {
-        self.watch_thread(tid)?.read()
-    }
-
-    /// How a thread of this process fares, for repeated reading until it ends.
-    #[must_use]
-    pub fn watch_thread(&self, tid: u32) -> Option<KernelFiles<ThreadSched>> {
-        KernelFiles::open(&self.tree, &ThreadSched::paths(tid))
-    }
-
-    /// Of the same only its times on a CPU and without one, which are in one file, read in a few microseconds.
-    #[must_use]
-    pub fn thread_turns(&self, tid: u32) -> Option<ThreadSched> {
-        KernelFiles::open(&self.tree, &ThreadSched::paths(tid)[..1])?.read()
+    pub fn thread_wait_ns(&self, tid: u32) -> Option<u64> {
+        let told = self.tree.text(format!("/proc/self/task/{tid}/schedstat"))?;
+        told.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
     /// The stalls of the whole machine.
@@ -307,7 +296,7 @@ mod tests {
     use super::*;
 
     /// One sound text for each kind of file that is read.
-    const FILES: [(&str, &str); 30] = [
+    const FILES: [(&str, &str); 29] = [
         ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
         ("etc/os-release", "PRETTY_NAME=\"An OS\"\n"),
         (
@@ -340,10 +329,6 @@ mod tests {
         ),
         ("proc/self/status", "Seccomp:\t0\nCpus_allowed_list:\t0-1\n"),
         ("proc/self/task/7/schedstat", "1 2 3\n"),
-        (
-            "proc/self/task/7/stat",
-            "7 (x) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 0 1 0\n",
-        ),
         (
             "proc/stat",
             "cpu 1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
@@ -390,7 +375,7 @@ mod tests {
             machine.disk_counters(259, 2).is_some(),
             machine.process_io().is_some(),
             machine.cpu_times().is_some(),
-            machine.thread_sched(7).is_some(),
+            machine.thread_wait_ns(7) == Some(2),
             machine.pressure().is_some(),
             machine.throttle().is_some(),
             machine.memory_pressure().is_some(),
@@ -633,9 +618,7 @@ mod tests {
             assert!(after.since(&before).unwrap().wchar >= 100_000);
         }
         let thread = sys::thread_id();
-        let sched = machine.thread_sched(thread).unwrap();
-        assert!(sched.user_ticks.is_some() && sched.voluntary_switches.is_some());
-        assert!(sched.since(&sched).user_ticks == Some(0));
-        assert_eq!(machine.thread_sched(u32::MAX), None);
+        assert!(machine.thread_wait_ns(thread).is_some());
+        assert_eq!(machine.thread_wait_ns(u32::MAX), None);
     }
 }

@@ -47,7 +47,7 @@ impl RunQueueWatch {
     }
 
     fn read(&self, at: u64) -> Option<WaitReading> {
-        let waited_ns = self.machine.thread_turns(self.thread)?.wait_ns?;
+        let waited_ns = self.machine.thread_wait_ns(self.thread)?;
         Some(WaitReading { at, waited_ns })
     }
 

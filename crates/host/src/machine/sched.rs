@@ -1,7 +1,6 @@
-//! Where CPU time went: over the machine and in one thread.
+//! Where CPU time went.
 
 use super::kernel_files::Reading;
-use super::tree;
 
 /// The times of one CPU or of all, in clock ticks (`ProcessFacts::ticks_per_second`), as
 /// proc_stat(5) defines them.
@@ -127,85 +126,6 @@ impl Reading for CpuTimes {
     }
 }
 
-/// How one thread fared with the scheduler. The kernel settles the running thread's own time at its
-/// next tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ThreadSched {
-    /// Time on a CPU.
-    pub run_ns: Option<u64>,
-    /// Time runnable without a CPU.
-    pub wait_ns: Option<u64>,
-    /// Turns on a CPU.
-    pub slices: Option<u64>,
-    /// Clock ticks in user mode.
-    pub user_ticks: Option<u64>,
-    /// Clock ticks in the kernel.
-    pub system_ticks: Option<u64>,
-    pub minor_faults: Option<u64>,
-    pub major_faults: Option<u64>,
-    /// Switches because the thread waited for something.
-    pub voluntary_switches: Option<u64>,
-    /// Switches because somebody else was given the CPU.
-    pub nonvoluntary_switches: Option<u64>,
-}
-
-impl ThreadSched {
-    /// The files of a thread, in the order of [`Reading::take`]'s parts.
-    pub(super) fn paths(tid: u32) -> [String; 3] {
-        ["schedstat", "stat", "status"].map(|name| format!("/proc/self/task/{tid}/{name}"))
-    }
-
-    /// The growth since `earlier`, of the facts that are in both and went forwards.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let grown = |later: Option<u64>, earlier: Option<u64>| later?.checked_sub(earlier?);
-        Self {
-            run_ns: grown(self.run_ns, earlier.run_ns),
-            wait_ns: grown(self.wait_ns, earlier.wait_ns),
-            slices: grown(self.slices, earlier.slices),
-            user_ticks: grown(self.user_ticks, earlier.user_ticks),
-            system_ticks: grown(self.system_ticks, earlier.system_ticks),
-            minor_faults: grown(self.minor_faults, earlier.minor_faults),
-            major_faults: grown(self.major_faults, earlier.major_faults),
-            voluntary_switches: grown(self.voluntary_switches, earlier.voluntary_switches),
-            nonvoluntary_switches: grown(self.nonvoluntary_switches, earlier.nonvoluntary_switches),
-        }
-    }
-
-    fn take_schedstat(&mut self, text: &str) {
-        let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());
-        self.run_ns = words.next().flatten();
-        self.wait_ns = words.next().flatten();
-        self.slices = words.next().flatten();
-    }
-
-    fn take_stat(&mut self, text: &str) {
-        let field = |number| stat_field(text, number)?.parse().ok();
-        self.minor_faults = field(10);
-        self.major_faults = field(12);
-        self.user_ticks = field(14);
-        self.system_ticks = field(15);
-    }
-
-    fn take_status(&mut self, text: &str) {
-        let field = |key| tree::after(text, key, ':')?.parse().ok();
-        self.voluntary_switches = field("voluntary_ctxt_switches");
-        self.nonvoluntary_switches = field("nonvoluntary_ctxt_switches");
-    }
-}
-
-impl Reading for ThreadSched {
-    fn take(&mut self, part: usize, text: &str) -> bool {
-        let before = *self;
-        match part {
-            0 => self.take_schedstat(text),
-            1 => self.take_stat(text),
-            _ => self.take_status(text),
-        }
-        *self != before
-    }
-}
-
 /// The field with this number of a proc_pid_stat(5) line, from 3 on; the command before it may hold
 /// anything.
 pub(super) fn stat_field(text: &str, number: usize) -> Option<&str> {
@@ -270,52 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_a_hostile_name_is_read_by_the_right_fields() {
-        let mut sched = ThreadSched::default();
-        assert!(sched.take(0, "1561751 17932 2\n"));
-        assert!(sched.take(
-            1,
-            "7 (a) S 9 (b\u{fffd}) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0\n"
-        ));
-        assert!(sched.take(
-            2,
-            "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n"
-        ));
-        let expected = ThreadSched {
-            run_ns: Some(1_561_751),
-            wait_ns: Some(17_932),
-            slices: Some(2),
-            user_ticks: Some(33),
-            system_ticks: Some(44),
-            minor_faults: Some(11),
-            major_faults: Some(22),
-            voluntary_switches: Some(5),
-            nonvoluntary_switches: Some(6),
-        };
-        assert_eq!(sched, expected);
-        let grown = sched.since(&ThreadSched {
-            run_ns: Some(1_561_000),
-            slices: Some(3),
-            ..sched
-        });
+    fn a_command_with_a_hostile_name_is_read_by_the_right_fields() {
+        let stat = "7 (a) S 9 (b\u{fffd}) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0\n";
+        let fields = [3, 10, 14, 15, 99].map(|number| stat_field(stat, number));
         assert_eq!(
-            (grown.run_ns, grown.slices, grown.user_ticks),
-            (Some(751), None, Some(0))
-        );
-    }
-
-    #[test]
-    fn a_thread_without_schedstat_keeps_the_rest() {
-        let mut sched = ThreadSched::default();
-        assert!(!sched.take(0, ""));
-        assert!(sched.take(2, "voluntary_ctxt_switches:\t5\n"));
-        assert_eq!(
-            (
-                sched.run_ns,
-                sched.voluntary_switches,
-                sched.nonvoluntary_switches
-            ),
-            (None, Some(5), None)
+            fields,
+            [Some("R"), Some("11"), Some("33"), Some("44"), None]
         );
     }
 }
