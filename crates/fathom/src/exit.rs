@@ -1,6 +1,8 @@
 //! Exit codes: 0 ok; 1 the run failed; 2 usage, or this machine cannot; 3 a gate failed; 4 invalid;
 //! 5 incomplete; 128 + signal.
 
+mod speech;
+
 use crate::tell::say;
 use object::LoadError;
 use std::error::Error;
@@ -40,6 +42,12 @@ impl FrontWord {
     /// The line by which a rank is told which signal the process that started its launcher had.
     pub(crate) fn signal_line(&self, signal: i32) -> String {
         format!("{SIGNAL}{signal}.{}", self.proof(signal))
+    }
+
+    /// The line by which the first rank says, for so many times, that ranks work although a signal has
+    /// asked for the end.
+    pub(crate) fn work_line(&self, time: u64) -> String {
+        format!("{WORK}{time}.{}", self.proof(time))
     }
 
     /// Which signal such a line names.
@@ -107,6 +115,8 @@ pub(crate) struct FrontNews {
     pub(crate) code: Option<i32>,
     /// The first rank knows which signal this process had.
     pub(crate) has_heard: bool,
+    /// Ranks work although a signal has asked for the end.
+    pub(crate) is_work: bool,
     /// What is for people.
     pub(crate) rest: String,
 }
@@ -117,6 +127,7 @@ impl FrontNews {
         match mark {
             END => self.ended(of),
             SIGNAL => self.has_heard = true,
+            WORK => self.is_work = true,
             _ => self.begun.push(of.to_owned()),
         }
     }
@@ -131,7 +142,8 @@ impl FrontNews {
 
     /// Whether nothing in the line was for this process.
     pub(crate) fn is_none(&self) -> bool {
-        self.code.is_none() && self.begun.is_empty() && !self.has_heard
+        let is_of_signal = self.has_heard || self.is_work;
+        self.code.is_none() && self.begun.is_empty() && !is_of_signal
     }
 
     /// What is for people, where it is more than the name that a launcher puts before a rank's words.
@@ -153,39 +165,21 @@ pub(crate) fn speak_to_front(word: FrontWord) {
     sys::ignore_what_launchers_hand_on();
     say(&word.begun_line(host.trim()));
     if crate::group::is_first() {
-        listen_to_front(word.clone());
+        speech::begin(word.clone());
     }
     let _it_is_told_once = FRONT.set(word);
-}
-
-/// A launcher may hand on another signal than the one that the front had, and what this process writes is
-/// to say the front's. All launchers give the first rank what is written to them, and so it is told there.
-fn listen_to_front(word: FrontWord) {
-    let body = move || {
-        let lines = std::io::stdin().lines();
-        for line in lines.map_while(Result::ok) {
-            if let Some(signal) = word.signal_of(&line) {
-                sys::name_signal(signal);
-                // Who answers is sent SIGUSR1, which would kill a process that does not catch it.
-                if sys::catches_signals() {
-                    say(&word.signal_line(signal));
-                }
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("fathom-front".into());
-    let _without_it_the_launcher_s_signal_counts = thread.spawn(body);
 }
 
 /// No exit code: no rank has said how it ended.
 pub(crate) const NOTHING_SAID: i32 = -1;
 
 /// What begins the lines that a rank says to the process that started its launcher: that it is there,
-/// how all ended, and that it was told a signal, as it was told.
+/// how all ended, that it was told a signal, as it was told, and that ranks work after one.
 const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
 const SIGNAL: &str = "fathom-front-signal=";
-const MARKS: [&str; 3] = [BEGUN, END, SIGNAL];
+const WORK: &str = "fathom-ranks-work=";
+const MARKS: [&str; 4] = [BEGUN, END, SIGNAL, WORK];
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
 pub(crate) fn say_end(code: i32) {
@@ -431,6 +425,8 @@ mod tests {
         }
         let turned = line.replace("=2", "=1");
         assert!(!word.hear(&turned).has_heard);
+        let news = word.hear(&format!("[1,0]<stderr>:{}\n", word.work_line(7)));
+        assert!(news.is_work && !news.is_none() && news.for_people().is_none());
     }
 
     #[test]

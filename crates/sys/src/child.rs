@@ -135,7 +135,13 @@ pub fn adopt_orphans() {
 /// Processes whose parent is this one, and those that `adopt_orphans` brought.
 #[must_use]
 pub fn own_children() -> Vec<u32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+    children_of(std::process::id())
+}
+
+/// Processes whose parent is this process.
+#[must_use]
+pub fn children_of(process: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return Vec::new();
     };
     let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));

@@ -29,8 +29,8 @@ mod write_back;
 pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
 pub use bounded::{MOST_OF_A_TEXT, read_at_most, text_at_most};
 pub use child::{
-    ProcessEnd, Spent, adopt_orphans, own_children, signal_group, signal_number, signal_process,
-    wait_child,
+    ProcessEnd, Spent, adopt_orphans, children_of, own_children, signal_group, signal_number,
+    signal_process, wait_child,
 };
 pub use clock::{Clock, MachineClock, PairedReading, VirtualClock};
 pub use clock_reader::ClockReader;

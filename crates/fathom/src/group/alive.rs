@@ -44,6 +44,13 @@ pub(super) fn stat_after_name(place: &Path) -> Option<String> {
     Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
+/// The process group of a process, by its number.
+pub(super) fn process_group(process: u32) -> Option<u32> {
+    let after = stat_after_name(Path::new(&format!("/proc/{process}")))?;
+    // The fifth of all, behind the state and the parent.
+    after.split(' ').nth(2)?.parse().ok()
+}
+
 /// Whether a process does something of its own at this signal, as the kernel says it (proc_pid_status(5)).
 pub(super) fn catches(process: u32, signal: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();

@@ -1,9 +1,10 @@
 //! A launcher that runs: what its ranks say passes through here, signals go to it, and it is not
 //! waited for long after its ranks have ended.
 
+mod asked;
+mod left;
 mod repeats;
 
-use super::alive::catches;
 use super::launcher::{Dialect, SIGNAL_HANDED_ON};
 use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
@@ -11,6 +12,8 @@ use super::printed::HandedOn;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
+use asked::Asked;
+use left::Before;
 use repeats::Mistakes;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -27,15 +30,13 @@ use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 const LOOK_NS: u64 = 100_000_000;
 const NAMED_LOOK_NS: u64 = 5_000_000;
 /// A launcher that was asked to end by a signal has so long until it is told, and so long until it
-/// is killed.
+/// is killed; while ranks say that they still work, as for a removal of minutes, it is not told.
 const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
 /// The same where its ranks have said how it ended; with what they waited for each other that is less
 /// than anybody waits for.
 const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
 /// Last words have so long to come where a process that was left behind could still say some.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// What a launcher left on this machine has so long to end when it is asked, and then it is killed.
-const LEFT_PATIENCE_NS: u64 = 3_000_000_000;
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
@@ -67,6 +68,7 @@ pub(super) fn attend(
     };
     // A way into a host that is not there any more would hold what this process was given to write to.
     sys::adopt_orphans();
+    let before = Before::the_launcher();
     let mut command = Command::new(program);
     // In a group of its own it has a signal of the terminal from here, and once.
     command
@@ -78,8 +80,7 @@ pub(super) fn attend(
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
-    let (said, has_heard) = <(Arc<AtomicI32>, Arc<AtomicBool>)>::default();
-    said.store(exit::NOTHING_SAID, Relaxed);
+    let of_ranks = RankWords::new(muster);
     let pid = child.id();
     let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
     let from = child.stderr.take().expect("it was asked for");
@@ -88,19 +89,13 @@ pub(super) fn attend(
     let holds = [from.as_fd(), prints.as_fd()];
     let deputy = Deputy::begin(&end, dialect.asking(TERM, false), holds)
         .context("nobody can look after the launcher")?;
-    let naming = SignalNaming::new(child.stdin.take(), word, &has_heard);
-    let of_ranks = RankWords {
-        said: Arc::clone(&said),
-        has_heard,
-        muster: Arc::clone(muster),
-    };
+    let naming = SignalNaming::new(child.stdin.take(), word, &of_ranks.has_heard, dialect);
     let printed = HandedOn::begin(prints, std::io::stdout());
-    let is_quiet = passed_on(from, std::io::stderr(), word, of_ranks);
+    let is_quiet = passed_on(from, std::io::stderr(), word, of_ranks.clone());
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
-        said: &said,
-        muster,
+        of_ranks: &of_ranks,
         dialect,
         naming,
         overdue: None,
@@ -109,10 +104,10 @@ pub(super) fn attend(
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
     drop(deputy);
-    end_what_is_left();
+    before.end_what_came_after();
     let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
     let unwritten = printed.end(LAST_WORDS);
-    let said = Some(said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
+    let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
         status,
         said,
@@ -123,12 +118,26 @@ pub(super) fn attend(
 }
 
 /// What ranks say to this process.
+#[derive(Clone)]
 struct RankWords {
     /// How all ended, the worst of it.
     said: Arc<AtomicI32>,
     /// The first knows which signal this process had.
     has_heard: Arc<AtomicBool>,
+    /// They work although a signal has asked for the end, as the first has said since this was looked at.
+    is_work: Arc<AtomicBool>,
     muster: Arc<Muster>,
+}
+
+impl RankWords {
+    fn new(muster: &Arc<Muster>) -> Self {
+        Self {
+            said: Arc::new(AtomicI32::new(exit::NOTHING_SAID)),
+            has_heard: Arc::default(),
+            is_work: Arc::default(),
+            muster: Arc::clone(muster),
+        }
+    }
 }
 
 /// Hands on what is said, but for the words that are for this process alone; what is given back ends
@@ -160,6 +169,7 @@ fn passed_on(
             let code = news.code.unwrap_or(exit::NOTHING_SAID);
             of_ranks.said.fetch_max(code, Relaxed);
             of_ranks.has_heard.fetch_or(news.has_heard, Relaxed);
+            of_ranks.is_work.fetch_or(news.is_work, Relaxed);
             of_ranks.muster.add(news.begun);
             line.clear();
         }
@@ -169,8 +179,7 @@ fn passed_on(
 
 /// What is known while a launcher runs.
 struct Waited<'a> {
-    said: &'a AtomicI32,
-    muster: &'a Muster,
+    of_ranks: &'a RankWords,
     dialect: Dialect,
     naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
@@ -185,16 +194,17 @@ impl Waited<'_> {
         let mut look_ns = LOOK_NS;
         while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
-            let has_ended = self.said.load(Relaxed) != exit::NOTHING_SAID;
+            let has_ended = self.of_ranks.said.load(Relaxed) != exit::NOTHING_SAID;
             let is_asked = self.patience.asked_at.is_some() || has_ended;
-            let overdue = self.muster.overdue(now.saturating_sub(begin), self.overdue);
+            let waited = now.saturating_sub(begin);
+            let overdue = self.of_ranks.muster.overdue(waited, self.overdue);
             if let Some(overdue) = overdue.filter(|_| !is_asked) {
                 self.overdue = Some(overdue);
                 self.tell(overdue);
             }
             let caught = sys::caught_signal();
             let is_named = caught.is_none_or(|caught| {
-                let have_begun = self.muster.is_complete();
+                let have_begun = self.of_ranks.muster.is_complete();
                 caught.impatient || self.naming.is_done(now, caught.signal, have_begun)
             });
             look_ns = if is_named { LOOK_NS } else { NAMED_LOOK_NS };
@@ -205,14 +215,18 @@ impl Waited<'_> {
                 }),
                 (_, caught) => caught,
             };
-            let is_caught = self.naming.is_heard() && catches(pid, SIGNAL_HANDED_ON);
-            let asked = asked.map(|asked| sys::CaughtSignal {
-                signal: self.dialect.asking(asked.signal, is_caught),
-                ..asked
+            let is_heard = self.naming.is_heard();
+            let asked = asked.map(|asked| {
+                let is_caught = is_heard && Asked::of(pid).catch(SIGNAL_HANDED_ON);
+                let signal = self.dialect.asking(asked.signal, is_caught);
+                sys::CaughtSignal { signal, ..asked }
             });
+            if self.of_ranks.is_work.swap(false, Relaxed) {
+                self.patience.hear_of_work(now);
+            }
             let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
-                let _it_may_have_ended = sys::signal_process(pid, signal);
+                Asked::of(pid).send(signal);
             }
             if next == Some(KILL) {
                 say(
@@ -224,41 +238,12 @@ impl Waited<'_> {
     }
 
     fn tell(&self, overdue: Overdue) {
-        let begun = self.muster.told();
+        let begun = self.of_ranks.muster.told();
         let what = match overdue {
             Overdue::Said => "the others are waited for; Ctrl-C ends it",
             Overdue::GivenUp => "the others are waited for no longer, and the launcher is ended",
         };
         say(&format!("{begun}; {what}"));
-    }
-}
-
-/// Ends what the launcher started on this machine and did not wait for: ways into hosts, and ranks.
-fn end_what_is_left() {
-    let clock = MachineClock::monotonic();
-    for signal in [TERM, KILL] {
-        let until = clock.now().saturating_add(LEFT_PATIENCE_NS);
-        // Those that end leave their own children to this process.
-        loop {
-            let left = sys::own_children();
-            for pid in &left {
-                let _it_may_have_ended = sys::signal_process(*pid, signal);
-            }
-            if left.is_empty() {
-                return;
-            }
-            for pid in left {
-                let rest = until.saturating_sub(clock.now());
-                let has_ended = ProcessEnd::of(pid)
-                    .is_ok_and(|end| wait_ready(&end, Readiness::Input, rest).unwrap_or(false));
-                if has_ended {
-                    let _reaped = sys::wait_child(pid);
-                }
-            }
-            if clock.now() >= until {
-                break;
-            }
-        }
     }
 }
 
@@ -274,6 +259,15 @@ struct Patience {
 }
 
 impl Patience {
+    /// Ranks do what they said they would; once a launcher is told, that is no reason to wait.
+    fn hear_of_work(&mut self, now: u64) {
+        if !self.is_told
+            && let Some(asked_at) = &mut self.asked_at
+        {
+            *asked_at = now;
+        }
+    }
+
     /// The signal that is due, once.
     fn next(
         &mut self,
@@ -356,23 +350,43 @@ mod tests {
     }
 
     #[test]
+    fn ranks_that_say_that_they_work_are_told_nothing_until_they_are_silent_or_asked_again() {
+        let told = |silent_from: u64, impatient_at: u64| {
+            let mut patience = Patience::default();
+            let told = (0..200).filter_map(|second| {
+                if second % 3 == 0 && second < silent_from {
+                    patience.hear_of_work(second * S);
+                }
+                let caught = (second >= 3).then_some(sys::CaughtSignal {
+                    signal: 2,
+                    impatient: second >= impatient_at,
+                });
+                Some((second, patience.next(second * S, false, caught)?))
+            });
+            told.collect::<Vec<(u64, i32)>>()
+        };
+        assert_eq!(told(200, 300), [(3, 2)], "a removal of minutes");
+        assert_eq!(told(100, 300), [(3, 2), (114, 15), (119, 9)]);
+        // Words that come after that hold nobody up.
+        assert_eq!(told(200, 50), [(3, 2), (50, 15), (68, 9)]);
+    }
+
+    #[test]
     fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
-        let (said, has_heard) = <(Arc<AtomicI32>, Arc<AtomicBool>)>::default();
         let word = FrontWord::draw();
         let mistake = "error: no --x\n\n  tip: --y\n";
-        let lines = [word.end_line(0), word.end_line(5), word.signal_line(2)].join("\n");
+        let lines = [word.end_line(0), word.end_line(5), word.signal_line(2)];
+        let lines = [lines.join("\n"), word.work_line(1)].join("\n");
         let lines = format!("{mistake}{}\n{mistake}{lines}", word.end_line(2));
-        let of_ranks = RankWords {
-            said: Arc::clone(&said),
-            has_heard: Arc::clone(&has_heard),
-            muster: Arc::new(Muster::new(1, S, Dialect::Hydra)),
-        };
+        let of_ranks = RankWords::new(&Arc::new(Muster::new(1, S, Dialect::Hydra)));
+        let heard = of_ranks.clone();
         let (mut told, to) = std::io::pipe().unwrap();
         let quiet = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks);
         assert!(quiet.recv().is_err(), "it ends");
         let mut people = String::new();
         told.read_to_string(&mut people).unwrap();
         assert_eq!(people, mistake);
-        assert_eq!((said.load(Relaxed), has_heard.load(Relaxed)), (5, true));
+        assert_eq!(heard.said.load(Relaxed), 5);
+        assert!(heard.has_heard.load(Relaxed) && heard.is_work.load(Relaxed));
     }
 }

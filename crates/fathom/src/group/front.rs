@@ -152,11 +152,8 @@ impl LaunchFront {
             say(&format!("error: cannot write to standard output: {why}"));
         }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
-        let code = of_ranks(end.said, of_launcher);
-        // The ranks may have been told by another signal than this process.
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        let stopped = stopped.filter(|_| code.and_then(sys::stopped_by).is_some());
-        if let Some(code) = stopped.or(code) {
+        if let Some(code) = of_all(end.said, of_launcher, stopped) {
             // Ranks that have failed say so by their own code.
             let is_unwritten = code == 0 && end.unwritten.is_some();
             return Ok(if is_unwritten { UNWRITTEN } else { code });
@@ -179,6 +176,14 @@ fn of_ranks(said: Option<i32>, of_launcher: Option<i32>) -> Option<i32> {
         None => *code > 0,
     };
     said.max(of_launcher.filter(says_more))
+}
+
+/// The same where a signal has stopped this process. What ranks have said of one stands in their record;
+/// otherwise they may have been told by another signal than this process.
+fn of_all(said: Option<i32>, of_launcher: Option<i32>, stopped: Option<i32>) -> Option<i32> {
+    let code = of_ranks(said, of_launcher);
+    let is_of_launcher = code != said && code.and_then(sys::stopped_by).is_some();
+    stopped.filter(|_| is_of_launcher).or(code)
 }
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
@@ -264,6 +269,15 @@ mod tests {
                 "{said:?} {of_launcher:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_code_of_a_signal_is_that_of_the_record_where_ranks_have_said_it() {
+        assert_eq!(of_all(Some(143), Some(130), Some(130)), Some(143));
+        assert_eq!(of_all(Some(5), Some(143), Some(130)), Some(130));
+        assert_eq!(of_all(None, Some(143), Some(130)), Some(130));
+        assert_eq!(of_all(Some(0), Some(143), Some(130)), Some(0));
+        assert_eq!(of_all(None, Some(0), Some(130)), None);
     }
 
     #[test]

@@ -218,16 +218,27 @@ impl Dialect {
     /// SIGTERM it kills them, and prints nothing more of theirs; it is sent those where no rank is known to
     /// catch the other.
     pub(super) fn asking(self, signal: i32, is_caught: bool) -> i32 {
-        const HANGUP: i32 = 1;
         const INTERRUPT: i32 = 2;
         const TERM: i32 = 15;
-        match self {
-            Self::Slurm => INTERRUPT,
-            Self::OpenMpi if is_caught => SIGNAL_HANDED_ON,
-            // Hydra dies of it, and its ranks with it.
-            Self::OpenMpi | Self::Hydra if signal == HANGUP => TERM,
-            Self::OpenMpi | Self::Hydra => signal,
+        const ALARM: i32 = 14;
+        // Of another the launcher dies, and its ranks with it, or the ranks do.
+        let survived = match self {
+            Self::Slurm => return INTERRUPT,
+            Self::OpenMpi if is_caught => return SIGNAL_HANDED_ON,
+            Self::OpenMpi => [INTERRUPT, TERM, SIGNAL_HANDED_ON].as_slice(),
+            Self::Hydra => &[INTERRUPT, TERM, SIGNAL_HANDED_ON, ALARM],
+        };
+        if survived.contains(&signal) {
+            signal
+        } else {
+            TERM
         }
+    }
+
+    /// Whether ranks are told by this signal itself where nobody tells them which it was: Open MPI's launcher
+    /// makes SIGTERM of all that end it.
+    pub(super) fn hands_on_as_it_is(self, signal: i32) -> bool {
+        self != Self::OpenMpi && self.asking(signal, false) == signal
     }
 
     /// By what a launcher says of its version.
@@ -343,6 +354,20 @@ mod tests {
             line(Dialect::Slurm, "a", &["--cpu-bind=cores", "-q"]),
             "/usr/bin/launcher --cpu-bind=cores -q -N 1 -n 1 --ntasks-per-node 1 -w a --whole --kill-on-bad-exit=1 /opt/fathom run 'x y'"
         );
+    }
+
+    #[test]
+    fn a_launcher_is_sent_no_signal_that_it_dies_of() {
+        // SIGHUP, SIGINT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM and SIGXCPU.
+        let signals = [1, 2, 10, 12, 14, 15, 24];
+        let asked = |dialect: Dialect| signals.map(|signal| dialect.asking(signal, false));
+        assert_eq!(asked(Dialect::Hydra), [15, 2, 10, 15, 14, 15, 15]);
+        assert_eq!(asked(Dialect::OpenMpi), [15, 2, 10, 15, 15, 15, 15]);
+        assert_eq!(asked(Dialect::Slurm), [2; 7]);
+        assert_eq!(Dialect::OpenMpi.asking(12, true), SIGNAL_HANDED_ON);
+        let as_it_is = [Dialect::OpenMpi, Dialect::Hydra, Dialect::Slurm]
+            .map(|dialect| [1, 2].map(|signal| dialect.hands_on_as_it_is(signal)));
+        assert_eq!(as_it_is, [[false, false], [false, true], [false, true]]);
     }
 
     #[test]

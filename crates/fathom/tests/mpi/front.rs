@@ -55,21 +55,25 @@ fn whoever_kills_the_front_ends_its_launcher_and_all_ranks_and_keeps_what_they_m
 }
 
 #[test]
-fn what_the_launcher_s_own_words_say_is_not_said_to_it_twice() {
+fn what_the_launcher_s_own_words_say_is_not_said_twice_and_children_of_before_are_left_alone() {
     for launcher in launchers() {
         let (name, dir) = (launcher.name, place());
         let program = launcher.program.display().to_string();
         let words = [&[program.as_str()], &launcher.words[..]]
             .concat()
             .join(" ");
+        // A shell that becomes Fathom had a child, which is none of the launcher's.
+        let shell = "sleep 600 >/dev/null 2>&1 & echo $! >child; exec \"$@\"";
         let mut line = Command::new("timeout");
-        line.args(["-k", "5", "300", FATHOM])
+        line.args(["-k", "5", "300", "sh", "-c", shell, "sh", FATHOM])
             .args(SHORT.split_whitespace())
             .args(["--hosts", "localhost:2", "--launcher", &words])
             .current_dir(dir.path())
             .stdin(Stdio::null());
         let output = line.output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        let child = fs::read_to_string(dir.path().join("child")).unwrap();
+        signal(child.trim().parse().unwrap(), "KILL");
         nobody_is_left(dir.path(), name);
     }
 }

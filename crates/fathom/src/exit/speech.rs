@@ -1,0 +1,132 @@
+//! What the first rank says to the front about signals: that it was told one, and that the ranks still
+//! work after one, so that nobody takes them for a launcher that hangs.
+
+use super::FrontWord;
+use crate::tell::say;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+use sys::{Clock as _, MachineClock};
+
+/// So often it is looked whether a signal has come, and while an answer is owed.
+const LOOK: Duration = Duration::from_secs(1);
+const OWED_LOOK: Duration = Duration::from_millis(10);
+/// Ranks that work after a signal say so this often, which is several times in what the front waits.
+const WORK_SAID_NS: u64 = 3_000_000_000;
+
+/// Hears what the front says, which may be a signal: a launcher may hand on another than the front had,
+/// and what this process writes is to say the front's. All launchers give the first rank what is written to
+/// them, and so it is told there.
+pub(super) fn begin(word: FrontWord) {
+    let (told, tells) = channel();
+    let own = word.clone();
+    // It holds the line open for as long as the other thread waits there.
+    let kept = told.clone();
+    spawn(move || hear(&own, &told));
+    spawn(move || {
+        let _a_closed_line_would_not_be_waited_at = kept;
+        let clock = MachineClock::monotonic();
+        let mut speech = Speech::default();
+        loop {
+            let signal = tells.recv_timeout(speech.look()).ok();
+            let is_stopping = sys::caught_signal().is_some();
+            let due = speech.next(clock.now(), signal, sys::catches_signals(), is_stopping);
+            match due {
+                Some(Due::Answer(signal)) => say(&word.signal_line(signal)),
+                Some(Due::Work(time)) => say(&word.work_line(time)),
+                None => {}
+            }
+        }
+    });
+}
+
+fn hear(word: &FrontWord, told: &Sender<i32>) {
+    let lines = std::io::stdin().lines().map_while(Result::ok);
+    for signal in lines.filter_map(|line| word.signal_of(&line)) {
+        sys::name_signal(signal);
+        let _this_process_ends = told.send(signal);
+    }
+}
+
+fn spawn(body: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("fathom-front".into());
+    let _without_it_the_launcher_s_signal_counts = thread.spawn(body);
+}
+
+/// What is to be said now.
+#[derive(Debug, PartialEq, Eq)]
+enum Due {
+    /// This signal was told.
+    Answer(i32),
+    /// After a signal there is still work; so many times it was said.
+    Work(u64),
+}
+
+/// What the front was told, and is still to be.
+#[derive(Debug, Default)]
+struct Speech {
+    owed: Option<i32>,
+    /// When it was last said that there is work, or when the signal was seen.
+    work_said_at: Option<u64>,
+    times: u64,
+}
+
+impl Speech {
+    fn look(&self) -> Duration {
+        if self.owed.is_some() { OWED_LOOK } else { LOOK }
+    }
+
+    /// A signal is answered once this process catches what the launcher may be sent then.
+    fn next(
+        &mut self,
+        now: u64,
+        told: Option<i32>,
+        is_catching: bool,
+        is_stopping: bool,
+    ) -> Option<Due> {
+        self.owed = told.or(self.owed);
+        if let Some(signal) = self.owed.take_if(|_| is_catching) {
+            return Some(Due::Answer(signal));
+        }
+        if !is_stopping {
+            return None;
+        }
+        let since = *self.work_said_at.get_or_insert(now);
+        if now.saturating_sub(since) < WORK_SAID_NS {
+            return None;
+        }
+        self.work_said_at = Some(now);
+        self.times += 1;
+        Some(Due::Work(self.times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_signal_is_answered_once_it_can_be_caught_and_not_only_if_it_can_be_at_once() {
+        let mut speech = Speech::default();
+        assert_eq!(speech.next(0, Some(2), false, false), None);
+        assert_eq!(speech.look(), OWED_LOOK);
+        assert_eq!(speech.next(1, None, false, false), None);
+        let answer = speech.next(2, None, true, false);
+        assert_eq!(answer, Some(Due::Answer(2)));
+        assert_eq!(speech.next(3, None, true, false), None);
+        assert_eq!(speech.look(), LOOK);
+    }
+
+    #[test]
+    fn ranks_that_work_after_a_signal_say_so_again_and_again() {
+        let mut speech = Speech::default();
+        let said = (0..12).filter_map(|second| {
+            let due = speech.next(second * S, None, true, second >= 2)?;
+            Some((second, due))
+        });
+        let said: Vec<(u64, Due)> = said.collect();
+        let work = [(5, 1), (8, 2), (11, 3)].map(|(at, time)| (at, Due::Work(time)));
+        assert_eq!(said, work);
+    }
+}

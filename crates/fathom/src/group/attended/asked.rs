@@ -1,0 +1,134 @@
+//! Whom a signal for the launcher reaches: a script that starts one and waits for it hands nothing on.
+
+use crate::group::alive::{catches, process_group};
+use std::fs;
+use sys::children_of;
+
+const KILL: i32 = 9;
+/// Programs that run scripts, and what the names of others begin with.
+const SHELLS: [&str; 8] = ["sh", "dash", "ash", "bash", "ksh", "mksh", "zsh", "busybox"];
+const INTERPRETERS: [&str; 3] = ["python", "perl", "ksh93"];
+
+/// What was started as the launcher, and what it runs at this moment.
+pub(super) struct Asked {
+    /// The scripts, from the first on.
+    scripts: Vec<u32>,
+    /// The launcher itself, and what its script runs beside it.
+    launchers: Vec<u32>,
+}
+
+impl Asked {
+    /// Looks from the process on that was started: a script's own children in its process group.
+    pub(super) fn of(process: u32) -> Self {
+        let mut asked = Self {
+            scripts: Vec::new(),
+            launchers: Vec::new(),
+        };
+        asked.add(process, process_group(process));
+        asked
+    }
+
+    fn add(&mut self, process: u32, group: Option<u32>) {
+        let mut below = match is_interpreter(process) {
+            true => children_of(process),
+            false => Vec::new(),
+        };
+        below.retain(|child| group.is_some() && process_group(*child) == group);
+        if below.is_empty() {
+            self.launchers.push(process);
+            return;
+        }
+        self.scripts.push(process);
+        below.into_iter().for_each(|child| self.add(child, group));
+    }
+
+    /// Whether a launcher does something of its own at this signal.
+    pub(super) fn catch(&self, signal: i32) -> bool {
+        self.launchers.iter().any(|one| catches(*one, signal))
+    }
+
+    /// Who is sent it. A reader beside the launcher dies of what the launcher catches, and where none catches
+    /// it the script is not to go on to its next line.
+    fn reached(&self, signal: i32) -> Vec<u32> {
+        let mut launchers = self.launchers.clone();
+        if signal != KILL && self.catch(signal) {
+            launchers.retain(|one| catches(*one, signal));
+            return launchers;
+        }
+        [self.scripts.clone(), launchers].concat()
+    }
+
+    pub(super) fn send(&self, signal: i32) {
+        for process in self.reached(signal) {
+            let _it_may_have_ended = sys::signal_process(process, signal);
+        }
+    }
+}
+
+/// Whether a process runs a script.
+fn is_interpreter(process: u32) -> bool {
+    let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    SHELLS.contains(&&*name) || INTERPRETERS.iter().any(|known| name.starts_with(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Command, Stdio};
+
+    const TERM: i32 = 15;
+
+    /// A script in a process group of its own that has said how far it is.
+    fn begun(script: &str) -> (Child, String) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(Stdio::piped());
+        let mut child = command.process_group(0).spawn().unwrap();
+        let mut line = String::new();
+        let out = child.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        (child, line.trim().to_owned())
+    }
+
+    #[test]
+    fn what_a_script_waits_for_has_the_signal_and_the_script_ends_after_it() {
+        // Nobody catches TERM: the script is not to go on, and has it as well.
+        let script = "sleep 600 & echo $!; wait; exit 7";
+        let (mut child, launcher) = begun(script);
+        let asked = Asked::of(child.id());
+        assert_eq!(asked.scripts, [child.id()]);
+        let launcher: u32 = launcher.parse().unwrap();
+        assert_eq!(asked.launchers, [launcher]);
+        assert!(!asked.catch(TERM));
+        assert_eq!(asked.reached(TERM), [child.id(), launcher]);
+        asked.send(KILL);
+        assert_eq!(child.wait().unwrap().code(), None);
+
+        // A script hears nothing where a launcher catches the signal, and goes on after it. This one stands for
+        // a launcher, and is a shell itself.
+        let inner = r#"sh -c 'trap "exit 3" TERM; echo; while :; do sleep 0.01; done'"#;
+        let (mut child, _) = begun(&format!("{inner}; exit $(($? + 4))"));
+        let inner = children_of(child.id());
+        assert_eq!(inner.len(), 1);
+        let asked = Asked {
+            scripts: vec![child.id()],
+            launchers: inner.clone(),
+        };
+        assert!(asked.catch(TERM));
+        assert_eq!(asked.reached(TERM), inner);
+        asked.send(TERM);
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_launcher_that_is_no_script_has_its_signals_itself() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let asked = Asked::of(child.id());
+        assert_eq!((asked.scripts.len(), asked.launchers.len()), (0, 1));
+        assert_eq!(asked.reached(TERM), [child.id()]);
+        asked.send(KILL);
+        child.wait().unwrap();
+    }
+}
