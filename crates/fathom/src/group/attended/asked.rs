@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_launcher_that_is_no_script_has_its_signals_itself() {
-        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        // It waits until nobody writes to it.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let asked = Asked::of(child.id());
         assert_eq!((asked.scripts.len(), asked.launchers.len()), (0, 1));
         assert_eq!(asked.reached(TERM), [child.id()]);

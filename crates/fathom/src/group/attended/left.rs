@@ -63,18 +63,19 @@ impl Before {
 mod tests {
     use super::*;
     use std::os::unix::process::CommandExt as _;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
 
+    /// One that waits until nobody writes to it.
     fn begin(command: &mut Command) -> Child {
-        command.arg("600").spawn().unwrap()
+        command.stdin(Stdio::piped()).spawn().unwrap()
     }
 
     #[test]
     fn children_of_before_and_what_they_leave_are_not_the_launcher_s() {
-        let mut of_before = begin(Command::new("sleep").process_group(0));
+        let mut of_before = begin(Command::new("cat").process_group(0));
         let before = Before::the_launcher();
-        let mut of_those = begin(&mut Command::new("sleep"));
-        let mut of_the_launcher = begin(Command::new("sleep").process_group(0));
+        let mut of_those = begin(&mut Command::new("cat"));
+        let mut of_the_launcher = begin(Command::new("cat").process_group(0));
         let children = [&of_before, &of_those, &of_the_launcher].map(|child| child.id());
         let came_after = children.map(|child| before.came_after(child));
         for child in [&mut of_before, &mut of_those, &mut of_the_launcher] {
