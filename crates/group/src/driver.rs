@@ -77,14 +77,16 @@ pub fn drive<C: Clock>(
     let mut looks = Looks::since(clock.now());
     let mut acts = Vec::new();
     loop {
-        match asked.try_recv() {
-            Ok(MemberInput::Leave) | Err(TryRecvError::Disconnected) => return,
-            Ok(input) => {
-                let now = clock.now();
-                looks.asked(now, &input);
-                member.on(now, input, &mut acts);
+        loop {
+            match asked.try_recv() {
+                Ok(MemberInput::Leave) | Err(TryRecvError::Disconnected) => return,
+                Ok(input) => {
+                    let now = clock.now();
+                    looks.asked(now, &input);
+                    member.on(now, input, &mut acts);
+                }
+                Err(TryRecvError::Empty) => break,
             }
-            Err(TryRecvError::Empty) => {}
         }
         let mut taken = 0;
         while taken < MOST_AT_ONCE {
@@ -102,14 +104,11 @@ pub fn drive<C: Clock>(
             if rank == 0 {
                 tell(GroupEvent::Spoke(from, now));
             }
-            looks.heard(now, &message);
-            if let Some(reader) = &mut reader {
-                acts.extend(introduced(reader, from, &message));
-                if let Some(seen) = seen(reader, from, &message) {
-                    member.on(now, seen, &mut acts);
-                }
+            let seen = read_clocks(reader.as_mut(), from, &message, &mut acts);
+            looks.heard(now, &message, seen.is_some());
+            for input in seen.into_iter().chain([MemberInput::From(from, message)]) {
+                member.on(now, input, &mut acts);
             }
-            member.on(now, MemberInput::From(from, message), &mut acts);
             match perform(transport, &mut acts, &mut looks, tell) {
                 Ok(false) => {}
                 Ok(true) => return,
@@ -127,7 +126,7 @@ pub fn drive<C: Clock>(
             Err(why) => return tell(GroupEvent::Broken(why)),
         }
         if taken < MOST_AT_ONCE {
-            let look = looks.apart(now);
+            let look = looks.next_ns(now);
             let now = clock.now();
             clock.sleep_until(looks.wake.clamp(now + 1000, now + look));
         }
@@ -141,8 +140,10 @@ struct Looks {
     /// When something was last said, here or by others.
     said_at: u64,
     close_until: u64,
+    /// The clock that this rank asks for the time is seen from here.
+    sees: bool,
     /// All have begun, and nobody has said anything since but that, how far it is, and what time it is.
-    work: bool,
+    all_work: bool,
 }
 
 impl Looks {
@@ -151,7 +152,8 @@ impl Looks {
             wake: 0,
             said_at: now,
             close_until: 0,
-            work: false,
+            sees: false,
+            all_work: false,
         }
     }
 
@@ -159,8 +161,18 @@ impl Looks {
         self.said(now, matches!(input, MemberInput::Snapshot(_)));
     }
 
-    fn heard(&mut self, now: u64, message: &Message) {
-        if is_of_time(message) {
+    /// `is_seen`: the clock of who says it is.
+    fn heard(&mut self, now: u64, message: &Message, is_seen: bool) {
+        // How long an answer takes says nothing where the clock is seen.
+        let is_of_time = match message {
+            Message::Ask { .. } => true,
+            Message::Time { .. } => !self.sees,
+            _ => false,
+        };
+        if let Message::Reader { .. } = message {
+            self.sees = is_seen;
+        }
+        if is_of_time {
             self.close_until = now.saturating_add(CLOSE_FOR_NS);
         }
         let is_of_work = matches!(
@@ -178,14 +190,18 @@ impl Looks {
 
     const fn said(&mut self, now: u64, is_of_work: bool) {
         self.said_at = now;
-        self.work = self.work && is_of_work;
+        self.all_work = self.all_work && is_of_work;
+    }
+
+    const fn begun(&mut self) {
+        self.all_work = true;
     }
 
     /// Nanoseconds to the next look.
-    const fn apart(&self, now: u64) -> u64 {
+    const fn next_ns(&self, now: u64) -> u64 {
         if now < self.close_until {
             CLOSE_LOOK_NS
-        } else if self.work {
+        } else if self.all_work {
             WORKING_LOOK_NS
         } else if now.saturating_sub(self.said_at) < QUIET_AFTER_NS {
             LOOK_NS
@@ -195,31 +211,24 @@ impl Looks {
     }
 }
 
-/// What is said before a question for the time is answered.
-fn introduced(reader: &ClockReader, from: u32, heard: &Message) -> Option<Act> {
-    let Message::Ask { .. } = heard else {
-        return None;
-    };
-    let word = reader.introduction().into_bytes().into();
-    Some(Act::Send(from, Message::Reader { word }))
-}
-
-/// How far the clock of whoever says this is ahead, where that can be seen.
-fn seen(reader: &mut ClockReader, from: u32, heard: &Message) -> Option<MemberInput> {
-    let Message::Reader { word } = heard else {
-        return None;
-    };
-    Some(MemberInput::Ahead(from, reader.apart(word)?))
-}
-
-fn is_of_time(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::Ask { .. }
-            | Message::Time { .. }
-            | Message::Propose { .. }
-            | Message::Ahead { .. }
-    )
+/// Says, before a question for the time is answered, where this rank's clock may be read; how far that
+/// of whoever says so is ahead, where it can be seen.
+fn read_clocks(
+    reader: Option<&mut ClockReader>,
+    from: u32,
+    heard: &Message,
+    acts: &mut Vec<Act>,
+) -> Option<MemberInput> {
+    let reader = reader?;
+    match heard {
+        Message::Ask { .. } => {
+            let word = reader.introduction().into_bytes().into();
+            acts.push(Act::Send(from, Message::Reader { word }));
+            None
+        }
+        Message::Reader { word } => Some(MemberInput::Ahead(from, reader.apart(word)?)),
+        _ => None,
+    }
 }
 
 /// Does what the member wants; whether it has ended.
@@ -241,7 +250,7 @@ fn perform(
                 bound_ns,
                 agreed,
             } => {
-                looks.work = true;
+                looks.begun();
                 tell(GroupEvent::Begin {
                     at,
                     ahead_ns,
@@ -346,34 +355,76 @@ mod tests {
         }
     }
 
+    /// Sends to nobody, and nobody sends.
+    struct Nobody;
+
+    impl Carrier for Nobody {
+        fn send(&mut self, _to: u32, _message: &[u8]) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn receive(&mut self) -> Result<Option<(u32, Vec<u8>)>, String> {
+            Ok(None)
+        }
+    }
+
     #[test]
     fn ranks_that_work_are_left_alone_until_something_else_is_said() {
         let snapshot = || MemberInput::Snapshot(b"far".as_slice().into());
+        let begin = |looks: &mut Looks| {
+            let begin = Act::Begin {
+                at: 5,
+                ahead_ns: 0,
+                bound_ns: 0,
+                agreed: None,
+            };
+            assert_eq!(
+                perform(&mut Nobody, &mut vec![begin], looks, &mut |_| ()),
+                Ok(false)
+            );
+        };
         let mut looks = Looks::since(0);
-        assert_eq!(looks.apart(QUIET_AFTER_NS - 1), LOOK_NS);
-        assert_eq!(looks.apart(QUIET_AFTER_NS), QUIET_LOOK_NS);
+        assert_eq!(looks.next_ns(QUIET_AFTER_NS - 1), LOOK_NS);
+        assert_eq!(looks.next_ns(QUIET_AFTER_NS), QUIET_LOOK_NS);
         for ends in [
             Message::Halt { start: 1 },
             Message::Reached { start: 1, most: 5 },
             Message::Lost { ranks: vec![1] },
         ] {
-            looks.work = true;
+            begin(&mut looks);
             looks.asked(100 * MS, &snapshot());
-            looks.heard(100 * MS, &Message::Still);
-            looks.heard(100 * MS, &Message::Go { start: 1, at: 50 });
-            assert_eq!(looks.apart(101 * MS), WORKING_LOOK_NS);
-            looks.heard(102 * MS, &ends);
-            assert_eq!(looks.apart(103 * MS), LOOK_NS, "{ends:?}");
+            looks.heard(100 * MS, &Message::Still, false);
+            looks.heard(100 * MS, &Message::Go { start: 1, at: 50 }, false);
+            assert_eq!(looks.next_ns(101 * MS), WORKING_LOOK_NS);
+            looks.heard(102 * MS, &ends, false);
+            assert_eq!(looks.next_ns(103 * MS), LOOK_NS, "{ends:?}");
         }
-        looks.work = true;
+        begin(&mut looks);
         looks.asked(200 * MS, &MemberInput::Compare);
-        assert_eq!(looks.apart(201 * MS), LOOK_NS);
+        assert_eq!(looks.next_ns(201 * MS), LOOK_NS);
         looks.asked(300 * MS, &snapshot());
-        assert_eq!(looks.apart(301 * MS), LOOK_NS, "they do not work");
-        looks.work = true;
-        looks.heard(400 * MS, &Message::Ask { sent: 1 });
-        assert_eq!(looks.apart(401 * MS), CLOSE_LOOK_NS);
-        assert_eq!(looks.apart(411 * MS), WORKING_LOOK_NS);
+        assert_eq!(looks.next_ns(301 * MS), LOOK_NS, "they do not work");
+        begin(&mut looks);
+        looks.heard(400 * MS, &Message::Ask { sent: 1 }, false);
+        assert_eq!(looks.next_ns(401 * MS), CLOSE_LOOK_NS);
+        assert_eq!(looks.next_ns(411 * MS), WORKING_LOOK_NS);
+    }
+
+    #[test]
+    fn an_answer_is_waited_for_closely_where_its_clock_is_not_seen() {
+        let time = Message::Time {
+            sent: 1,
+            read: 2,
+            root: None,
+        };
+        let word: Word = b"here".as_slice().into();
+        for is_seen in [false, true, false] {
+            let mut looks = Looks::since(0);
+            let word = word.clone();
+            looks.heard(MS, &Message::Reader { word }, is_seen);
+            looks.heard(MS, &time, false);
+            assert_eq!(looks.next_ns(2 * MS) == CLOSE_LOOK_NS, !is_seen);
+        }
     }
 
     #[test]
