@@ -160,7 +160,7 @@ impl RankLink {
         decide: impl FnOnce(Vec<Option<Word>>) -> Vec<u8>,
     ) -> Result<Word, PeerFault> {
         self.want(MemberInput::Say(own.into()));
-        // An answer that comes may be that to a word which nobody waited with.
+        // A round that was left earlier may still be answered, and that would be taken for this one's.
         if self.rank > 0 && sys::is_told_twice() {
             return Err(unawaited());
         }

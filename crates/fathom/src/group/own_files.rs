@@ -15,8 +15,6 @@ use workload::{Phase, settings};
 
 /// What a rank says goes where this process says it.
 const PASSED_ON: [&str; 2] = ["1", "2"];
-/// What a process was given to read; a launcher may give each rank its own.
-const INPUT: &str = "0";
 /// Job files of fio, and what they include.
 const JOB: &str = "fio";
 /// Arguments, and options in files that arguments name, that name a file which each rank reads to its end.
@@ -127,7 +125,8 @@ impl FileReaders {
         let paths = parts.chain([value.as_bytes()]).map(OsStr::from_bytes);
         let mut open = paths.filter_map(|path| descriptor(Path::new(path)));
         if self == Self::RanksOfLauncher {
-            if open.any(|number| number == INPUT) {
+            // Each rank may have one of its own: input that its launcher gave it, or `<(command)` of a shell.
+            if open.any(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
                 return None;
             }
         } else if open.any(|number| is_read_alone || !PASSED_ON.contains(&number.as_str())) {
@@ -135,7 +134,7 @@ impl FileReaders {
                 "is what a process of this machine has open, and {others} reads it: {WHAT_TO_DO}"
             ));
         }
-        let facts = std::fs::metadata(value).ok().filter(|_| is_read)?;
+        let facts = is_read.then(|| std::fs::metadata(value).ok())??;
         let what = of_one_reader(&facts)?;
         Some(format!(
             "is {what} and no regular file: what one process reads of it {others} finds there; {WHAT_TO_DO}"
@@ -353,10 +352,12 @@ mod tests {
                 let why = readers.text_of_job(&pipe).unwrap_err().to_string();
                 assert!(why.contains("it is a pipe"), "{why}");
             }
-            // By a launcher each rank may have been given an input of its own.
+            // By a launcher each rank may have been given an input of its own, or have made one.
             let has_input = matches!(readers, FileReaders::One | FileReaders::RanksOfLauncher);
-            let input = said_by(readers, &["x", "-c", "/dev/stdin"]);
-            assert_eq!(input.is_ok(), has_input, "{readers:?}: {input:?}");
+            for own in ["/dev/stdin", "/dev/fd/63"] {
+                let input = said_by(readers, &["x", "-c", own]);
+                assert_eq!(input.is_ok(), has_input, "{readers:?} {own}: {input:?}");
+            }
             let input = said_of_file(readers, "target = '/dev/stdin'");
             assert_eq!(input.is_ok(), has_input, "{readers:?}: {input:?}");
         }
