@@ -2,13 +2,14 @@
 
 use crate::execute::Setup;
 use crate::plan::LoadPlan;
+use crate::ramp::Spacing;
 use crate::scenario::Arrivals;
 use crate::worker::{ThreadCounts, ThreadReport};
 use host::Measured;
 use record::{
-    EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Outcome,
-    PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, ThresholdResult,
-    Verification, VerificationFailure, stopped_words,
+    EndpointAccount, ErrorClass, ErrorCount, Histogram, LeftKind, LeftOver, LoadAccount,
+    LoopAccount, Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact,
+    ThresholdResult, Verification, VerificationFailure, stopped_words,
 };
 use std::collections::BTreeMap;
 use units::{Bytes, counted};
@@ -71,12 +72,12 @@ pub(crate) fn completed(
     let base = begun(record, plan, setup);
     let mut notices = base.notices.clone();
     if counts.posted > 0 {
-        let (stays, whose) = match counts.posted {
-            1 => ("stays", "its address is the server's"),
-            _ => ("stay", "their addresses are its"),
+        let posted = LeftOver {
+            is_at_most: false,
+            count: counts.posted,
+            what: LeftKind::Posted,
         };
-        let posted = counted(counts.posted, "posted file");
-        notices.push(format!("{posted} {stays} on the server: {whose} own"));
+        notices.push(posted.to_string());
     }
     Record {
         outcome: stopped(&reports, &panics, signal, elapsed_ns),
@@ -286,15 +287,16 @@ fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64)
         .map(|done| done.lateness.count() + done.counts.queued)
         .sum();
     let course = plan.scenario.course();
-    // Answers after the last arrival lengthen the run, not the schedule; a signal shortens it.
-    let over_ns = elapsed_ns.min(course.total_ns());
+    // Answers after the last arrival lengthen the run, not the schedule; a signal, and turns that are used up,
+    // shorten it.
+    let over_ns = asked_over_ns(plan, reports).unwrap_or(elapsed_ns);
+    let over_ns = over_ns.min(course.total_ns());
     let seconds = over_ns as f64 / 1e9;
-    let asked = match &plan.scenario.arrivals {
-        Arrivals::Open { rate, .. } => rate.mean(),
-        Arrivals::Closed { .. } => 0.0,
-    };
     PaceAccount {
-        asked_per_second: Some(asked),
+        asked_per_second: Some(match over_ns {
+            0 => course.mean(),
+            _ => course.mean_until(over_ns),
+        }),
         asked_bytes_per_second: None,
         achieved_per_second: if seconds > 0.0 {
             begun as f64 / seconds
@@ -304,6 +306,32 @@ fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64)
         over_ns: Some(over_ns),
         unsent,
     }
+}
+
+/// How long arrivals were asked for: until the next would have been due, or until the last of them had begun
+/// where it waited longer than that for a connection.
+fn asked_over_ns(plan: &LoadPlan, reports: &[ThreadReport]) -> Option<u64> {
+    let until = reports.iter().map(|done| done.asked_until_ns).min()?;
+    let last = reports.iter().map(|done| done.last_begun_ns).max()?;
+    let turns = turns_over_ns(plan).unwrap_or(u64::MAX);
+    Some(until.min(turns).max(last))
+}
+
+/// When the turns that all ranks together shall do are over, where arrivals are evenly spaced: a rank knows only
+/// when the next of its own would be due, and that is later.
+fn turns_over_ns(plan: &LoadPlan) -> Option<u64> {
+    let whole = plan.whole();
+    let scenario = whole.scenario.after_warmup(plan.warmup_ns);
+    let Arrivals::Open {
+        rate,
+        spacing: Spacing::Constant,
+        ..
+    } = &scenario.arrivals
+    else {
+        return None;
+    };
+    let due = rate.due_after(plan.warmup_ns, whole.iterations?)?;
+    Some(due.saturating_sub(plan.warmup_ns))
 }
 
 fn verification(counts: &ThreadCounts, errors: &[ErrorCount]) -> Verification {
@@ -345,4 +373,108 @@ fn targets(plan: &LoadPlan) -> Vec<TargetFact> {
         bytes,
         hole_bytes: None,
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AskedLoad, LoadKeys, LoadOption, LoadShare, Scenario};
+
+    const S: u64 = 1_000_000_000;
+
+    /// 20 arrivals a second for a minute, unless something else is said.
+    fn plan(said: &[(&str, &str)]) -> LoadPlan {
+        let mut asked = AskedLoad::default();
+        let usual = [
+            ("target", "http://h:1/x"),
+            ("rate", "20"),
+            ("duration", "60s"),
+            ("seeds", "200"),
+        ];
+        for (name, text) in usual.iter().chain(said) {
+            let option = LoadOption::named(name).unwrap();
+            option.read(&mut asked, text).unwrap();
+        }
+        let scenario = Scenario::preset("download").unwrap();
+        asked.plan(scenario, LoadKeys::default(), 4).unwrap()
+    }
+
+    /// A thread that began so many turns, the last of them then, and was asked for arrivals until then.
+    fn thread(begun: u64, last_begun_ns: u64, asked_until_ns: u64) -> ThreadReport {
+        let mut done = ThreadReport {
+            last_begun_ns,
+            asked_until_ns,
+            ..ThreadReport::default()
+        };
+        (0..begun).for_each(|_| done.lateness.record(1000));
+        done
+    }
+
+    /// Asked, achieved and over how long, of a load whose last answer came after ten seconds.
+    fn told(plan: &LoadPlan, reports: &[ThreadReport]) -> (f64, f64, u64) {
+        let pace = pace(plan, reports, 10 * S, 0);
+        let asked = pace.asked_per_second.unwrap();
+        let over_us = (pace.over_ns.unwrap() + 500) / 1000;
+        let rounded = |rate: f64| (rate * 1e6).round() / 1e6;
+        (
+            rounded(asked),
+            rounded(pace.achieved_per_second),
+            over_us * 1000,
+        )
+    }
+
+    #[test]
+    fn turns_that_are_used_up_end_the_schedule_and_not_the_answers_to_them() {
+        let turns = [("iterations", "40"), ("arrival", "constant")];
+        let last = 1_950_000_000;
+        let all = [
+            thread(20, last - S / 20, 2_050_000_000),
+            thread(20, last, 2 * S),
+        ];
+        assert_eq!(told(&plan(&turns), &all), (20.0, 20.0, 2 * S));
+        assert_eq!(
+            told(&plan(&turns[..1]), &all),
+            (20.0, 20.0, 2 * S),
+            "by chance"
+        );
+        let warm = plan(&[turns[0], turns[1], ("warmup", "1s")]);
+        assert_eq!(told(&warm, &all), (20.0, 20.0, 2 * S));
+        let waited = [thread(40, 4 * S, 2 * S)];
+        assert_eq!(
+            told(&plan(&turns), &waited),
+            (20.0, 10.0, 4 * S),
+            "for a connection"
+        );
+    }
+
+    #[test]
+    fn ranks_that_have_used_up_their_turns_were_asked_as_long_as_all_were() {
+        let whole = plan(&[("iterations", "41"), ("arrival", "constant")]);
+        let of = |rank, begun, next| {
+            let part = whole.shared(LoadShare { rank, size: 2 }).unwrap();
+            told(&part, &[thread(begun, 1_900_000_000, next)])
+        };
+        let (one, other) = (of(0, 21, 2_100_000_000), of(1, 20, 2_050_000_000));
+        assert_eq!((one.0, one.2), (10.0, 2_050_000_000));
+        assert_eq!((other.0, other.2), (10.0, 2_050_000_000));
+        assert!((one.1 + other.1 - 20.0).abs() < 1e-9, "{one:?} {other:?}");
+    }
+
+    #[test]
+    fn a_load_that_was_ended_was_asked_for_what_its_course_had_until_then() {
+        let turns = [("iterations", "4000"), ("arrival", "constant")];
+        let ended = [thread(60, 2_950_000_000, 3 * S)];
+        assert_eq!(told(&plan(&turns), &ended), (20.0, 20.0, 3 * S));
+        let mut rising = plan(&[]);
+        if let Arrivals::Open { rate, .. } = &mut rising.scenario.arrivals {
+            (rate.start, rate.legs[0].to) = (0.0, 120.0);
+        }
+        assert_eq!(
+            told(&rising, &[thread(9, 2_900_000_000, 3 * S)]),
+            (3.0, 3.0, 3 * S)
+        );
+        let whole = [thread(1200, 59 * S, 60 * S)];
+        assert_eq!(told(&plan(&[]), &whole), (20.0, 20.0, 60 * S));
+        assert_eq!(told(&plan(&[]), &[]).2, 10 * S, "nobody tells");
+    }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Done<T = Object> {
     pub(crate) undone: Vec<T>,
     /// How many of these were not reached, or were given up on the way.
     pub(crate) unreached: usize,
+    /// How many of these were given up on the way: the server may do them.
+    pub(crate) unanswered: usize,
     /// Those that were done, as the server names them.
     pub(crate) named: Vec<Object>,
     pub(crate) first: Option<Failure>,
@@ -284,6 +286,7 @@ impl Bulk {
         undone.extend_from_slice(objects.get(reached..).unwrap_or_default());
         Done {
             unreached: objects.len().saturating_sub(reached),
+            unanswered: begun.get().saturating_sub(reached),
             begun: begun.get(),
             measured: thread.ledger.live.snapshot(),
             undone,

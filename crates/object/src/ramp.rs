@@ -1,7 +1,7 @@
 //! A number of users, or a rate, over time: straight lines between corners. Time is an argument;
 //! nothing here waits.
 
-use units::lossless::f64_to_u64_saturating;
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 use units::random::Random;
 
 /// From the value before to `to`, in `for_ns`; a leg without length is a jump.
@@ -65,12 +65,29 @@ impl Ramp {
     /// The mean over time.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        let area: f64 = self
-            .lines()
-            .map(|line| (line.to - line.from) as f64 * (line.a + line.b) / 2.0)
-            .sum();
-        let total = self.total_ns();
-        if total == 0 { 0.0 } else { area / total as f64 }
+        self.mean_until(self.total_ns())
+    }
+
+    /// The mean over the time until then.
+    pub(crate) fn mean_until(&self, ns: u64) -> f64 {
+        match ns.min(self.total_ns()) {
+            0 => 0.0,
+            until => self.area_until(until) / until as f64,
+        }
+    }
+
+    /// What comes together until then, times nanoseconds.
+    fn area_until(&self, ns: u64) -> f64 {
+        let lines = self.lines().filter(|line| line.from < ns);
+        let areas = lines.map(|line| {
+            let length = (line.to.min(ns) - line.from) as f64;
+            let end = match line.to <= ns {
+                true => line.b,
+                false => line.a + (line.b - line.a) * length / (line.to - line.from) as f64,
+            };
+            length * (line.a + end) / 2.0
+        });
+        areas.sum()
     }
 
     /// The same course with every time multiplied.
@@ -192,6 +209,17 @@ impl Spacing {
             Self::Poisson => "poisson",
             Self::Constant => "constant",
         }
+    }
+}
+
+impl Ramp {
+    /// When the evenly spaced arrival is due that is followed by none, of a course in which so many come from `from`
+    /// on before it; `None` where the course ends before.
+    pub(crate) fn due_after(&self, from: u64, arrivals: u64) -> Option<u64> {
+        // What falls on the edge is rounded there.
+        let before = (self.area_until(from) / 1e9 - 1e-6).ceil().max(0.0);
+        let place = before + u64_to_f64(arrivals);
+        Schedule::new(self, Spacing::Constant, (0, 1), place, Random::stream(0, 0)).next()
     }
 }
 
@@ -350,6 +378,27 @@ mod tests {
             due.windows(2)
                 .all(|pair| (999_990..=1_000_010).contains(&(pair[1] - pair[0])))
         );
+    }
+
+    #[test]
+    fn what_is_due_after_so_many_arrivals_is_what_the_schedule_gives_then() {
+        for (ramp, from) in [
+            (spike(), 0),
+            (spike(), 35 * S),
+            (Ramp::constant(20.0, 9 * S), S),
+        ] {
+            let due = all(&ramp, Spacing::Constant, 1);
+            let due: Vec<u64> = due.into_iter().filter(|at| *at >= from).collect();
+            let told = (0..).map_while(|arrivals| ramp.due_after(from, arrivals));
+            let told: Vec<u64> = told.collect();
+            assert_eq!(told.len(), due.len());
+            assert!(
+                told.iter()
+                    .zip(&due)
+                    .all(|(one, other)| one.abs_diff(*other) < 10),
+                "{ramp:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! One load thread: a runtime of its own, its share of the users, and, in an open loop, its share
 //! of the arrivals.
 
+mod asked;
 mod report;
 mod timer;
 mod used;
 
+use asked::AskedTime;
 pub(crate) use report::{ThreadCounts, ThreadReport};
 use timer::Timer;
 use used::MeasuredTime;
@@ -94,6 +96,7 @@ struct Running {
     ended: Notify,
     clock: MachineClock,
     measured: MeasuredTime,
+    asked: AskedTime,
 }
 
 /// Runs a thread's share to its end.
@@ -188,6 +191,7 @@ impl Running {
             ended: Notify::new(),
             clock,
             measured: MeasuredTime::from(shared.measured_from),
+            asked: AskedTime::of(shared),
         })
     }
 
@@ -233,6 +237,7 @@ impl Running {
         let mut last = None;
         loop {
             let _woken_or_not = tokio::time::timeout(LOOK, self.ended.notified()).await;
+            self.asked.look(&self.shared, self.clock.now());
             if tasks.iter().all(JoinHandle::is_finished) {
                 return;
             }
@@ -329,6 +334,7 @@ impl Running {
             let ledger = self.thread.ledger_of(at);
             let begun = self.clock.now();
             self.measured.reached(&self.clock, begun);
+            self.asked.begins(at, begun);
             if in_time {
                 ledger
                     .lateness
@@ -371,6 +377,7 @@ impl Running {
                 }
             }
             if !self.shared.may_begin(due) {
+                self.asked.refused(&self.shared, due);
                 break;
             }
             self.handoff.give(due);

@@ -338,6 +338,38 @@ fn an_overloaded_target_leaves_operations_unsent_and_says_how_old_they_are() {
 }
 
 #[test]
+fn the_rate_of_turns_that_were_counted_out_is_that_at_which_they_began() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "GET" => Act::Late(300),
+        _ => Act::Answer,
+    });
+    let of = |users| {
+        let spacing = Some(object::Spacing::Constant);
+        let changes = Adjustments {
+            rate: Some(200.0),
+            spacing,
+            ..adjusted("get", users, 60_000)
+        };
+        let scenario = Scenario::preset("get").unwrap().adjusted(&changes).unwrap();
+        let mut plan = plan(scenario, &server.s3("bucket"));
+        plan.iterations = Some(40);
+        let record = run(&plan);
+        assert_eq!(kind(&record, "get").count, 40);
+        record.pace.unwrap()
+    };
+    let kept = of(60);
+    let wanted = 200 * MS..450 * MS;
+    assert!(
+        wanted.contains(&kept.over_ns.unwrap()),
+        "answers are no part of it: {kept:?}"
+    );
+    // Two waves of twenty, of which the last begins with the answers to the first.
+    let waited = of(20);
+    assert!(waited.over_ns.unwrap() >= 300 * MS, "{waited:?}");
+    assert!(waited.achieved_per_second < 150.0, "{waited:?}");
+}
+
+#[test]
 fn a_flipped_bit_is_found_with_its_place() {
     let server = Server::start(|asked| {
         if asked.method == "GET" && asked.number % 7 == 0 {

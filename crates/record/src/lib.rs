@@ -19,6 +19,7 @@ mod host;
 mod host_series;
 mod idle;
 mod join;
+mod left;
 mod live;
 mod load;
 mod lost;
@@ -55,6 +56,7 @@ pub use host::{
 pub use host_series::HostSeries;
 pub use idle::{GIVEN_UP, stopped_words};
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
+pub use left::{LeftKind, LeftOver};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,

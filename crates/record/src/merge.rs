@@ -12,12 +12,13 @@ mod refusal;
 mod series;
 mod targets;
 
+use crate::left::notices_of_all;
 use crate::{
     Difference, Fill, GroupAccount, HostAccount, HostSeries, LoadAccount, LockAccount, Outcome,
     PaceAccount, Record, StonewallAccount, ThresholdResult, Verification, WalkAccount,
     WorkerAccount,
 };
-pub(crate) use accounts::{add_to, sum};
+pub(crate) use accounts::{add_to, sum, texts};
 use accounts::{both, by_cause, only};
 use hosts::hosts_and_workers;
 pub use refusal::NotOneWorkload;
@@ -252,8 +253,7 @@ impl Record {
         self.stonewall = self.stonewall.take().filter(StonewallAccount::has_come);
         self.differences.sort_by_cached_key(Difference::key);
         self.differences.dedup();
-        self.notices.sort();
-        self.notices.dedup();
+        self.notices = notices_of_all(take(&mut self.notices));
         self.stops
             .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
         if let Some(verification) = &mut self.verification {

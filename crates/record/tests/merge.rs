@@ -12,7 +12,7 @@ use record::{
     WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -932,6 +932,74 @@ fn of_a_load_that_ended_by_itself_late_answers_of_one_rank_take_nothing_from_the
     assert_eq!(achieved(&[&long, &cut]), 300.0, "nobody arrived any more");
     let all = merged(&[&long, &cut]).unwrap();
     assert_eq!(all.paced_ns(), 2 * SECOND);
+}
+
+/// What ranks say that they left, as one record says it.
+fn said_of(notices: &[&str]) -> Vec<String> {
+    let of = |(id, notice): (&str, &&str)| {
+        let mut part = part(id);
+        let own = [*notice, "a notice of all"].into_iter();
+        part.notices = own
+            .filter(|said| !said.is_empty())
+            .map(str::to_owned)
+            .collect();
+        part
+    };
+    let parts: Vec<Record> = ["a", "b", "c"].into_iter().zip(notices).map(of).collect();
+    let alone: BTreeSet<Vec<String>> = parts.iter().map(|part| part.notices.clone()).collect();
+    let all = Record::merge_all(parts.iter().cloned()).unwrap();
+    assert_eq!(
+        merged(&parts.iter().rev().collect::<Vec<_>>())
+            .unwrap()
+            .notices,
+        all.notices
+    );
+    let own = all.by_host();
+    let own = own.iter().map(|own| own.notices.clone());
+    assert_eq!(own.collect::<BTreeSet<_>>(), alone, "each says its own");
+    let left = all.notices.into_iter();
+    left.filter(|said| said != "a notice of all").collect()
+}
+
+#[test]
+fn what_ranks_left_behind_is_one_sentence_with_the_sum() {
+    const LEFT: &str = "that this load made could not be removed: HTTP 403 AccessDenied; their names begin with fathom-1- at s3://b";
+    let of = |count: &str| format!("{count} {LEFT}");
+    for (counts, sum) in [
+        (["25 objects", "25 objects", "25 objects"], "75 objects"),
+        (["1 object", "1,000 objects", ""], "1,001 objects"),
+        (["", "1 object", ""], "1 object"),
+        (
+            ["at most 3 objects", "25 objects", ""],
+            "at most 28 objects",
+        ),
+    ] {
+        let notices = counts.map(|count| {
+            if count.is_empty() {
+                String::new()
+            } else {
+                of(count)
+            }
+        });
+        let notices: Vec<&str> = notices.iter().map(String::as_str).collect();
+        assert_eq!(said_of(&notices), [of(sum)]);
+    }
+    // Ranks that nobody connected choose names of their own.
+    let of = |count, why, run| {
+        format!(
+            "{count} multipart uploads that this load began could not be aborted: {why}; their names begin with fathom-{run} at s3://b"
+        )
+    };
+    let notices = [
+        of(2, "HTTP 503", "8"),
+        of(2, "HTTP 403", "7"),
+        of(3, "HTTP 403", "8"),
+    ];
+    let notices: Vec<&str> = notices.iter().map(String::as_str).collect();
+    let all = of(7, "HTTP 403; HTTP 503", "7 at s3://b, or with fathom-8");
+    assert_eq!(said_of(&notices), [all]);
+    let posted = "2 posted files stay on the server: their addresses are its own";
+    assert_eq!(said_of(&[posted, posted]), [posted.replace('2', "4")]);
 }
 
 #[test]

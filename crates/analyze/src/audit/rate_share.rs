@@ -16,8 +16,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 In an open loop each host of a group is given an equal share of the rate. What it began is
 held against what was due to it (its own pace, also the operations that it never started):
-below 95 % of its share, or below what chance explains where there are few operations. One
-that failed before the others ended began nothing after that.
+below 95 % of its share, or below what chance explains where there are few operations, and
+one operation short at least, as none can be divided. One that failed before the others
+ended began nothing after that.
 One host that keeps half of its share takes an eighth from the rate of four, and the others
 do not make up for it: the target had less to do than was asked, from fewer clients than
 were counted, and the latencies of the slow host are those of its own queue.
@@ -71,11 +72,12 @@ fn kept(own: &Record) -> Option<f64> {
         over_ns: _,
         unsent,
     } = *pace;
-    let begun = achieved_per_second * u64_to_f64(own.paced_ns()) / 1e9;
+    let seconds = u64_to_f64(own.paced_ns()) / 1e9;
+    let begun = achieved_per_second * seconds;
     let bytes = own.paced_bytes_per_second();
     let shares = [
         Some(begun / (begun + u64_to_f64(unsent))),
-        asked_per_second.map(|asked| achieved_per_second / asked),
+        asked_per_second.map(|asked| kept_of(begun, asked * seconds)),
         asked_bytes_per_second
             .zip(bytes)
             .map(|(asked, done)| done / asked),
@@ -85,6 +87,15 @@ fn kept(own: &Record) -> Option<f64> {
         .flatten()
         .filter(|share| share.is_finite());
     known.reduce(f64::min)
+}
+
+/// The part of what was due that was begun: operations that do not come out even among hosts leave some of
+/// them a part of one.
+fn kept_of(begun: f64, due: f64) -> f64 {
+    match due - begun < 1.0 {
+        true => 1.0,
+        false => begun / due,
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +127,27 @@ mod tests {
         assert_eq!(
             only(&several),
             "node0 (rank 0) kept 90% of its share; node2 (rank 2) kept 94% of its share"
+        );
+    }
+
+    #[test]
+    fn who_began_all_but_a_part_of_one_operation_kept_its_share() {
+        // 100 operations of 64 hosts: some of them have two, and some have one.
+        let of = |begun: [f64; 3]| {
+            let mut record = paced(begun.map(|begun| begun / 10.0), [0; 3]);
+            for part in record
+                .hosts
+                .iter_mut()
+                .filter_map(|host| host.part.as_mut())
+            {
+                part.pace.as_mut().unwrap().asked_per_second = Some(0.15625);
+            }
+            check(&record)
+        };
+        assert_eq!(of([2.0, 1.0, 1.0]), []);
+        assert_eq!(
+            only(&of([2.0, 1.0, 0.5])),
+            "node2 (rank 2) kept 32% of its share"
         );
     }
 

@@ -238,7 +238,7 @@ fn a_removal_that_is_given_up_is_no_success_and_says_how_much_is_left_and_where(
         assert!((1000..3000).contains(&left), "{left}");
         let left = units::counted(left, "object");
         let notice = format!(
-            "{left} that this load made could not be removed: the removal was given up at a second signal; their names begin with fathom-"
+            "at most {left} that this load made could not be removed: the removal was given up at a second signal; their names begin with fathom-"
         );
         let mut notices = record.notices.iter();
         assert!(notices.any(|said| said.starts_with(&notice)), "{said}");

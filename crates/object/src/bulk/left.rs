@@ -3,8 +3,7 @@
 use super::uploads::Aborted;
 use super::{Bulk, Done};
 use crate::failure::Failure;
-use record::Record;
-use units::counted;
+use record::{LeftKind, LeftOver, Record};
 use units::lossless::to_u64;
 
 /// Why something is left that nobody was waited for any more.
@@ -26,13 +25,16 @@ impl Bulk {
         let left = to_u64(done.undone.len());
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
-            record.notices.push(format!(
-                "{} that this load made could not be removed: {}; their names begin with {}{}",
-                counted(left, "object"),
-                why(is_given_up, done.first.as_ref()),
-                self.settings.told_names,
-                self.settings.told_removal
-            ));
+            let (names, removal) = (&self.settings.told_names, &self.settings.told_removal);
+            let told = LeftOver {
+                is_at_most: done.unanswered > 0,
+                count: left,
+                what: LeftKind::Objects {
+                    why: why(is_given_up, done.first.as_ref()),
+                    names: format!("{names}{removal}"),
+                },
+            };
+            record.notices.push(told.to_string());
         }
         left
     }
@@ -46,11 +48,15 @@ impl Bulk {
 }
 
 fn words_of_open(open: &Aborted, names: &str) -> String {
-    format!(
-        "{} that this load began could not be aborted: {}; their names begin with {names}",
-        counted(open.left, "multipart upload"),
-        why(open.is_given_up, open.first.as_ref()),
-    )
+    let told = LeftOver {
+        is_at_most: open.is_at_most,
+        count: open.left,
+        what: LeftKind::Uploads {
+            why: why(open.is_given_up, open.first.as_ref()),
+            names: names.to_owned(),
+        },
+    };
+    told.to_string()
 }
 
 #[cfg(test)]
@@ -64,6 +70,7 @@ mod tests {
             let open = Aborted {
                 measured: Measurements::default(),
                 left,
+                is_at_most: is_given_up,
                 is_given_up,
                 first: Some(Failure::status(403, b"<Code>AccessDenied</Code>")),
             };
@@ -73,6 +80,7 @@ mod tests {
         let asked = "3 multipart uploads that this load began could not be aborted: HTTP 403 AccessDenied; their names begin with fathom-1-2";
         assert_eq!(refused, asked);
         assert!(of(1, false).starts_with("1 multipart upload that"));
+        assert!(of(3, true).starts_with("at most 3 multipart uploads that"));
         assert!(
             of(3, true).contains("given up at a second signal, after a first failure: HTTP 403")
         );

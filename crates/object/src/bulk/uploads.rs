@@ -14,6 +14,8 @@ use units::lossless::to_u64;
 pub(crate) struct Aborted {
     pub(crate) measured: Measurements,
     pub(crate) left: u64,
+    /// Whether some of these were given up on the way: the server may abort them.
+    pub(crate) is_at_most: bool,
     /// Nobody waited for the rest any more.
     pub(crate) is_given_up: bool,
     pub(crate) first: Option<Failure>,
@@ -46,6 +48,7 @@ impl Bulk {
         let mut out = Aborted {
             measured: done.measured,
             left: to_u64(done.undone.len()),
+            is_at_most: done.unanswered > 0,
             is_given_up: done.unreached > 0 && sys::is_told_twice(),
             first: done.first,
         };
@@ -71,6 +74,7 @@ impl Bulk {
             if done.undone.len() == open.len() {
                 return Aborted {
                     left: to_u64(open.len()),
+                    is_at_most: done.unanswered > 0,
                     is_given_up: done.unreached > 0 && sys::is_told_twice(),
                     first: out.first.or(done.first),
                     ..out

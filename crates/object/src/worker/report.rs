@@ -17,6 +17,10 @@ pub(crate) struct ThreadReport {
     pub(crate) unsent: Vec<u64>,
     pub(crate) counts: ThreadCounts,
     pub(crate) last_done: u64,
+    /// Until when its schedule asked for arrivals, and when the last turn of them began, from the start of the
+    /// measured time.
+    pub(crate) asked_until_ns: u64,
+    pub(crate) last_begun_ns: u64,
     /// Objects that are, or may be, on the server.
     pub(crate) objects: Vec<Object>,
     /// Multipart uploads that are, or may be, open there.
@@ -85,6 +89,8 @@ impl Running {
                 posted,
             },
             last_done: ledger.last_done(),
+            asked_until_ns: self.asked.until_ns(),
+            last_begun_ns: self.asked.last_begun_ns(),
             objects,
             uploads,
             may_hide_uploads,

@@ -32,7 +32,7 @@ pub(crate) fn add_to(mine: &mut u64, theirs: u64) {
 }
 
 /// Two texts for people: one where they say the same.
-pub(super) fn texts(mine: &mut String, theirs: &str) {
+pub(crate) fn texts(mine: &mut String, theirs: &str) {
     if mine != theirs && !mine.split("; ").any(|known| known == theirs) {
         let all: BTreeSet<&str> = [mine.as_str(), theirs]
             .into_iter()
