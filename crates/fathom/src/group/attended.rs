@@ -12,7 +12,7 @@ use super::printed::HandedOn;
 use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
-use asked::Asked;
+use asked::SignalReach;
 use left::Before;
 use repeats::Mistakes;
 use std::ffi::OsString;
@@ -217,7 +217,7 @@ impl Waited<'_> {
             };
             let is_heard = self.naming.is_heard();
             let asked = asked.map(|asked| {
-                let is_caught = is_heard && Asked::of(pid).catch(SIGNAL_HANDED_ON);
+                let is_caught = is_heard && SignalReach::of(pid).catch(SIGNAL_HANDED_ON);
                 let signal = self.dialect.asking(asked.signal, is_caught);
                 sys::CaughtSignal { signal, ..asked }
             });
@@ -226,7 +226,7 @@ impl Waited<'_> {
             }
             let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
-                Asked::of(pid).send(signal);
+                SignalReach::of(pid).send(signal);
             }
             if next == Some(KILL) {
                 say(

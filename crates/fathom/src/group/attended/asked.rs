@@ -10,14 +10,14 @@ const SHELLS: [&str; 8] = ["sh", "dash", "ash", "bash", "ksh", "mksh", "zsh", "b
 const INTERPRETERS: [&str; 3] = ["python", "perl", "ksh93"];
 
 /// What was started as the launcher, and what it runs at this moment.
-pub(super) struct Asked {
+pub(super) struct SignalReach {
     /// The scripts, from the first on.
     scripts: Vec<u32>,
     /// The launcher itself, and what its script runs beside it.
     launchers: Vec<u32>,
 }
 
-impl Asked {
+impl SignalReach {
     /// Looks from the process on that was started: a script's own children in its process group.
     pub(super) fn of(process: u32) -> Self {
         let mut asked = Self {
@@ -97,7 +97,7 @@ mod tests {
         // Nobody catches TERM: the script is not to go on, and has it as well.
         let script = "sleep 600 & echo $!; wait; exit 7";
         let (mut child, launcher) = begun(script);
-        let asked = Asked::of(child.id());
+        let asked = SignalReach::of(child.id());
         assert_eq!(asked.scripts, [child.id()]);
         let launcher: u32 = launcher.parse().unwrap();
         assert_eq!(asked.launchers, [launcher]);
@@ -112,7 +112,7 @@ mod tests {
         let (mut child, _) = begun(&format!("{inner}; exit $(($? + 4))"));
         let inner = children_of(child.id());
         assert_eq!(inner.len(), 1);
-        let asked = Asked {
+        let asked = SignalReach {
             scripts: vec![child.id()],
             launchers: inner.clone(),
         };
@@ -126,7 +126,7 @@ mod tests {
     fn a_launcher_that_is_no_script_has_its_signals_itself() {
         // It waits until nobody writes to it.
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let asked = Asked::of(child.id());
+        let asked = SignalReach::of(child.id());
         assert_eq!((asked.scripts.len(), asked.launchers.len()), (0, 1));
         assert_eq!(asked.reached(TERM), [child.id()]);
         asked.send(KILL);
