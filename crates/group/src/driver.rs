@@ -105,7 +105,7 @@ pub fn drive<C: Clock>(
                 tell(GroupEvent::Spoke(from, now));
             }
             let seen = read_clocks(reader.as_mut(), from, &message, &mut acts);
-            looks.heard(now, &message, seen.is_some());
+            looks.heard(now, &message);
             for input in seen.into_iter().chain([MemberInput::From(from, message)]) {
                 member.on(now, input, &mut acts);
             }
@@ -140,8 +140,6 @@ struct Looks {
     /// When something was last said, here or by others.
     said_at: u64,
     close_until: u64,
-    /// The clock that this rank asks for the time is seen from here.
-    sees: bool,
     /// All have begun, and nobody has said anything since but that, how far it is, and what time it is.
     all_work: bool,
 }
@@ -152,7 +150,6 @@ impl Looks {
             wake: 0,
             said_at: now,
             close_until: 0,
-            sees: false,
             all_work: false,
         }
     }
@@ -161,18 +158,8 @@ impl Looks {
         self.said(now, matches!(input, MemberInput::Snapshot(_)));
     }
 
-    /// `is_seen`: the clock of who says it is.
-    fn heard(&mut self, now: u64, message: &Message, is_seen: bool) {
-        // How long an answer takes says nothing where the clock is seen.
-        let is_of_time = match message {
-            Message::Ask { .. } => true,
-            Message::Time { .. } => !self.sees,
-            _ => false,
-        };
-        if let Message::Reader { .. } = message {
-            self.sees = is_seen;
-        }
-        if is_of_time {
+    fn heard(&mut self, now: u64, message: &Message) {
+        if is_of_time(message) {
             self.close_until = now.saturating_add(CLOSE_FOR_NS);
         }
         let is_of_work = matches!(
@@ -220,15 +207,24 @@ fn read_clocks(
     acts: &mut Vec<Act>,
 ) -> Option<MemberInput> {
     let reader = reader?;
-    match heard {
-        Message::Ask { .. } => {
-            let word = reader.introduction().into_bytes().into();
-            acts.push(Act::Send(from, Message::Reader { word }));
-            None
-        }
-        Message::Reader { word } => Some(MemberInput::Ahead(from, reader.apart(word)?)),
-        _ => None,
+    if let Message::Ask { .. } = heard {
+        let word = reader.introduction().into_bytes().into();
+        acts.push(Act::Send(from, Message::Reader { word }));
     }
+    let Message::Reader { word } = heard else {
+        return None;
+    };
+    Some(MemberInput::Ahead(from, reader.apart(word)?))
+}
+
+fn is_of_time(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Ask { .. }
+            | Message::Time { .. }
+            | Message::Propose { .. }
+            | Message::Ahead { .. }
+    )
 }
 
 /// Does what the member wants; whether it has ended.
@@ -393,10 +389,10 @@ mod tests {
         ] {
             begin(&mut looks);
             looks.asked(100 * MS, &snapshot());
-            looks.heard(100 * MS, &Message::Still, false);
-            looks.heard(100 * MS, &Message::Go { start: 1, at: 50 }, false);
+            looks.heard(100 * MS, &Message::Still);
+            looks.heard(100 * MS, &Message::Go { start: 1, at: 50 });
             assert_eq!(looks.next_ns(101 * MS), WORKING_LOOK_NS);
-            looks.heard(102 * MS, &ends, false);
+            looks.heard(102 * MS, &ends);
             assert_eq!(looks.next_ns(103 * MS), LOOK_NS, "{ends:?}");
         }
         begin(&mut looks);
@@ -405,26 +401,9 @@ mod tests {
         looks.asked(300 * MS, &snapshot());
         assert_eq!(looks.next_ns(301 * MS), LOOK_NS, "they do not work");
         begin(&mut looks);
-        looks.heard(400 * MS, &Message::Ask { sent: 1 }, false);
+        looks.heard(400 * MS, &Message::Ask { sent: 1 });
         assert_eq!(looks.next_ns(401 * MS), CLOSE_LOOK_NS);
         assert_eq!(looks.next_ns(411 * MS), WORKING_LOOK_NS);
-    }
-
-    #[test]
-    fn an_answer_is_waited_for_closely_where_its_clock_is_not_seen() {
-        let time = Message::Time {
-            sent: 1,
-            read: 2,
-            root: None,
-        };
-        let word: Word = b"here".as_slice().into();
-        for is_seen in [false, true, false] {
-            let mut looks = Looks::since(0);
-            let word = word.clone();
-            looks.heard(MS, &Message::Reader { word }, is_seen);
-            looks.heard(MS, &time, false);
-            assert_eq!(looks.next_ns(2 * MS) == CLOSE_LOOK_NS, !is_seen);
-        }
     }
 
     #[test]

@@ -11,8 +11,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use sys::{Clock as _, ClockReader, MachineClock};
 
+/// The library may wait so long at its end for others before the process ends without it.
+const CLOSE_NS: u64 = 3_000_000_000;
 /// Messages that are on their way have so long to leave.
 const LEAVE_NS: u64 = 500_000_000;
+/// Others have so long to say that nothing more comes of them.
+const PART_NS: u64 = 2_000_000_000;
 /// What is no exit code: the group goes on, or nobody said how it ended.
 const NO_CODE: i32 = i32::MIN;
 
@@ -152,13 +156,10 @@ fn live(
         clock.sleep_until(clock.now() + 1_000_000);
     }
     let how = leaving.recv().unwrap_or(Leaving::Close);
-    // The last words and the library's end are those of ranks that live, on a link that may be slow: a process
-    // that ends without the library's end has its launcher kill the others.
-    let patience = timing.lost_after_ns;
-    watch_the_end(clock, patience, code);
+    watch_the_end(clock, code);
     match how {
         Leaving::Close => {
-            part(&mut world, &clock, patience / 2);
+            part(&mut world, &clock);
             return world.close().is_ok();
         }
         Leaving::Abort => world.abort(code.load(Relaxed)),
@@ -168,8 +169,8 @@ fn live(
 
 /// Takes what others had sent before they heard of the end: a library that has it left when it ends
 /// may fail at that (MPICH 5), and a launcher that sees it fail kills all.
-fn part(world: &mut World, clock: &MachineClock, patience_ns: u64) {
-    let until = clock.now().saturating_add(patience_ns);
+fn part(world: &mut World, clock: &MachineClock) {
+    let until = clock.now().saturating_add(PART_NS);
     if world.part().is_err() {
         return;
     }
@@ -180,9 +181,9 @@ fn part(world: &mut World, clock: &MachineClock, patience_ns: u64) {
 
 /// Ends the process where the library does not come to its end: it may wait for ever for a rank
 /// that answers nobody.
-fn watch_the_end(clock: MachineClock, patience_ns: u64, code: &Arc<AtomicI32>) {
+fn watch_the_end(clock: MachineClock, code: &Arc<AtomicI32>) {
     let code = Arc::clone(code);
-    let until = clock.now().saturating_add(patience_ns);
+    let until = clock.now().saturating_add(CLOSE_NS);
     let watch = move || {
         while clock.now() < until {
             clock.sleep_until(until);
