@@ -114,8 +114,9 @@ pub(crate) fn run(
     while clock.now() < shared.start && !shared.stop.load(Relaxed) {
         clock.sleep_until(shared.start.min(clock.now() + LOOK_NS));
     }
+    // To ask the kernel takes time, in which it has not begun.
+    running.measured.reached(&clock, clock.now());
     let began = clock.now();
-    running.measured.reached(&clock, began);
     let local = LocalSet::new();
     let tasks: Vec<JoinHandle<()>> = local.block_on(&runtime, async {
         let tasks = running.begin(index);
@@ -332,8 +333,8 @@ impl Running {
     async fn open(&self, user: &mut User) {
         while let Some(Due { at, in_time }) = self.handoff.take().await {
             let ledger = self.thread.ledger_of(at);
+            self.measured.reached(&self.clock, at);
             let begun = self.clock.now();
-            self.measured.reached(&self.clock, begun);
             self.asked.begins(at, begun);
             if in_time {
                 ledger

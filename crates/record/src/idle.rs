@@ -5,11 +5,14 @@ use crate::{LoopAccount, Record, Status};
 /// What a run says of workers that did not end by themselves, also where a signal ended it.
 pub const GIVEN_UP: &str = "were given up";
 
+/// What is said of work that was stopped before its measured time.
+pub(crate) const UNMEASURED: &str = " before anything had been measured";
+
 /// What is said of work that a signal ended so long after its measured time began; 0 before.
 #[must_use]
 pub fn stopped_words(signal: i32, elapsed_ns: u64) -> String {
     let kept = match elapsed_ns {
-        0 => " before anything had been measured",
+        0 => UNMEASURED,
         _ => "; what was measured until then is here",
     };
     format!("stopped by signal {signal}{kept}")

@@ -54,7 +54,8 @@ impl fmt::Display for LeftOver {
 
 impl LeftOver {
     /// What a notice says is left; `None` of one that says anything else.
-    fn read(notice: &str) -> Option<Self> {
+    #[must_use]
+    pub fn read(notice: &str) -> Option<Self> {
         let said = notice.strip_prefix(AT_MOST);
         let (number, _) = said.unwrap_or(notice).split_once(' ')?;
         let of = |mark| {

@@ -54,6 +54,7 @@ pub use host::{
     ProcessAccount,
 };
 pub use host_series::HostSeries;
+use idle::UNMEASURED;
 pub use idle::{GIVEN_UP, stopped_words};
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
 pub use left::{LeftKind, LeftOver};

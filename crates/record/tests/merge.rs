@@ -1014,6 +1014,24 @@ fn of_hosts_of_which_one_does_not_say_its_pace_none_is_told() {
 }
 
 #[test]
+fn where_one_host_has_measured_it_is_not_said_that_nothing_was() {
+    let of = |id: &str, elapsed_ns| {
+        let mut part = part(id);
+        part.outcome = Outcome {
+            status: Status::Interrupted,
+            exit_code: 130,
+            message: Some(record::stopped_words(2, elapsed_ns)),
+        };
+        part
+    };
+    for (first, second) in [(0, 5), (5, 0)] {
+        let all = merged(&[&of("a", first), &of("b", second)]).unwrap();
+        let said = all.outcome.message.unwrap();
+        assert!(said.contains("until then is here"), "{said}");
+    }
+}
+
+#[test]
 fn a_threshold_is_held_against_the_whole() {
     let of = |id: &str| {
         let mut part = part(id);

@@ -11,7 +11,7 @@ use crate::exit::{code_of, told};
 use crate::tell::say;
 use anyhow::Result;
 use host::{Machine, PeerFault};
-use record::{Outcome, Record, Status};
+use record::{LeftOver, Outcome, Record, Status};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -133,9 +133,9 @@ pub(super) fn leave_part(connection: &RankLink, part: &Record, fault: &PeerFault
     }
     connection.tell_snapshot()(record_word(&part, LONGEST_PART));
     let called = connection.called(connection.rank);
-    let load = part.load.as_ref();
-    let left = load.map_or(0, |load| load.left_behind + load.uploads_left_behind);
-    for told in part.notices.iter().filter(|_| left > 0) {
+    // The rest stands in the record.
+    let is_left = |told: &&String| LeftOver::read(told).is_some();
+    for told in part.notices.iter().filter(is_left) {
         say(&format!("{called}: {told}"));
     }
 }

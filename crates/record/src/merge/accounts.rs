@@ -2,7 +2,7 @@
 
 use crate::{
     Difference, ErrorClass, ErrorCount, Fill, HostAccount, LockAccount, LoopAccount, Outcome,
-    PaceAccount, Record, Span, Status, TargetFact, Verification,
+    PaceAccount, Record, Span, Status, TargetFact, UNMEASURED, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,7 +177,14 @@ impl Outcome {
                 outcome
             }
         });
-        let gravity = |outcome: &Self| (outcome.status, outcome.exit_code, outcome.message.clone());
+        // Where one has measured something, it is not said that nothing was.
+        let gravity = |outcome: &Self| {
+            let message = outcome.message.clone();
+            let has_measured = !message
+                .as_deref()
+                .is_some_and(|said| said.contains(UNMEASURED));
+            (outcome.status, outcome.exit_code, has_measured, message)
+        };
         if gravity(&a) >= gravity(&b) { a } else { b }
     }
 }
