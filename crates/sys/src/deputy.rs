@@ -11,6 +11,10 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
 
+/// What it is told: so many processes, and these; or that it has nothing to do any more.
+type Message = [libc::pid_t; 16];
+const FAREWELL: libc::pid_t = -1;
+
 /// Watches over a child; dropped, it is gone, and the child is asked for nothing.
 #[derive(Debug)]
 pub struct Deputy {
@@ -20,8 +24,9 @@ pub struct Deputy {
 }
 
 impl Deputy {
-    /// Has the child be sent `signal`, once, when this process ends without a word, and takes from then on
-    /// what the child says to it through both of `said`. After 20 s the child is killed.
+    /// Has the child be sent `signal`, once, when this process ends without a word, or whomever
+    /// [`Deputy::instead`] named last, and takes from then on what the child says to it through both of `said`.
+    /// After 20 s all of them are killed.
     ///
     /// # Errors
     /// No process or descriptor is left.
@@ -48,14 +53,45 @@ impl Deputy {
     }
 }
 
+impl Deputy {
+    /// From here on these are sent the signal, and not the child: it runs them and hands nothing on. Of more
+    /// than 15 the first.
+    pub fn instead(&self, processes: &[u32]) {
+        let known = processes
+            .iter()
+            .filter_map(|process| libc::pid_t::try_from(*process).ok());
+        let mut message: Message = [0; 16];
+        let [count, places @ ..] = &mut message;
+        for (place, process) in places.iter_mut().zip(known) {
+            *place = process;
+            *count += 1;
+        }
+        if let Some(line) = &self.line {
+            tell(line, &message);
+        }
+    }
+}
+
+/// Whole or not at all: it is shorter than what a pipe takes at once.
+fn tell(line: &OwnedFd, message: &Message) {
+    // SAFETY: so many bytes are there to be read.
+    unsafe {
+        libc::write(
+            line.as_raw_fd(),
+            message.as_ptr().cast(),
+            size_of_val(message),
+        )
+    };
+}
+
 impl Drop for Deputy {
     fn drop(&mut self) {
         let Some(line) = self.line.take() else {
             return;
         };
-        // SAFETY: one byte is there to be read, and the place of the status may be absent.
+        tell(&line, &[FAREWELL; 16]);
+        // SAFETY: the place of the status may be absent.
         unsafe {
-            libc::write(line.as_raw_fd(), [1_u8].as_ptr().cast(), 1);
             while libc::waitpid(self.process, std::ptr::null_mut(), 0) < 0
                 && *libc::__errno_location() == libc::EINTR
             {}
@@ -81,16 +117,19 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
                 libc::close(descriptor);
             }
         }
-        let heard = loop {
-            let heard = libc::read(read, place, 1);
-            if heard >= 0 || *libc::__errno_location() != libc::EINTR {
-                break heard;
+        let mut named: Message = [0; 16];
+        loop {
+            let mut message: Message = [0; 16];
+            let heard = libc::read(read, message.as_mut_ptr().cast(), size_of_val(&message));
+            match heard {
+                0 => break,
+                1.. if message[0] == FAREWELL => libc::_exit(0),
+                1.. => named = message,
+                _ if *libc::__errno_location() == libc::EINTR => {}
+                _ => libc::_exit(0),
             }
-        };
-        if heard != 0 {
-            libc::_exit(0);
         }
-        send(child, signal);
+        send(child, &named, signal);
         let begin = monotonic_ns();
         let mut entries = [said[0], said[1], child].map(|fd| libc::pollfd {
             fd,
@@ -100,7 +139,8 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
         while entries.iter().any(|entry| entry.fd >= 0) {
             let rest = MOST_NS.saturating_sub(monotonic_ns().saturating_sub(begin));
             if rest == 0 {
-                send(child, libc::SIGKILL);
+                send(child, &[0; 16], libc::SIGKILL);
+                send(child, &named, libc::SIGKILL);
                 break;
             }
             let millis = libc::c_int::try_from(rest / 1_000_000).unwrap_or(0) + 1;
@@ -121,14 +161,26 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
     }
 }
 
-/// Sends a signal to the process of such a descriptor.
+/// Sends a signal to the processes that are named, or where none is to that of the descriptor.
 ///
 /// # Safety
 /// None is needed but that it is open.
-unsafe fn send(child: RawFd, signal: i32) {
+unsafe fn send(child: RawFd, named: &Message, signal: i32) {
     let none = std::ptr::null::<libc::siginfo_t>();
+    let [count, places @ ..] = named;
+    let mut left = *count;
     // SAFETY: no memory is passed.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, child, signal, none, 0) };
+    unsafe {
+        if left == 0 {
+            libc::syscall(libc::SYS_pidfd_send_signal, child, signal, none, 0);
+        }
+        for process in places {
+            if left > 0 {
+                libc::kill(*process, signal);
+                left -= 1;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +223,26 @@ mod tests {
         let deputy = u32::try_from(deputy.process).unwrap();
         assert_eq!(wait_child(deputy).unwrap().status.code(), Some(0));
 
+        // Whom it was told to ask instead is asked, and the child is not.
+        let (mut child, mut other) = (begin(), begin());
+        let said = other.stderr.take().unwrap();
+        let printed = other.stdout.take().unwrap();
+        let end = ProcessEnd::of(child.id()).unwrap();
+        let mut deputy =
+            Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap();
+        drop((said, printed));
+        deputy.instead(&[child.id(); 40]);
+        deputy.instead(&[other.id()]);
+        drop(deputy.line.take());
+        assert_eq!(wait_child(other.id()).unwrap().status.code(), Some(0));
+        assert!(child.try_wait().unwrap().is_none(), "it is somebody else's");
+        let text = std::fs::read_to_string(&told).unwrap();
+        assert_eq!(text, "asked\nsaid\n".repeat(2));
+        child.kill().unwrap();
+        wait_child(child.id()).unwrap();
+        let deputy = u32::try_from(deputy.process).unwrap();
+        assert_eq!(wait_child(deputy).unwrap().status.code(), Some(0));
+
         let mut child = begin();
         let said = child.stderr.take().unwrap();
         let printed = child.stdout.take().unwrap();
@@ -180,6 +252,6 @@ mod tests {
         child.kill().unwrap();
         wait_child(child.id()).unwrap();
         let text = std::fs::read_to_string(&told).unwrap();
-        assert_eq!(text, "asked\nsaid\n");
+        assert_eq!(text, "asked\nsaid\n".repeat(2));
     }
 }

@@ -100,6 +100,8 @@ pub(super) fn attend(
         naming,
         overdue: None,
         patience: Patience::default(),
+        deputy: &deputy,
+        named: Vec::new(),
     };
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
@@ -184,6 +186,9 @@ struct Waited<'a> {
     naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
     patience: Patience,
+    deputy: &'a Deputy,
+    /// Whom the deputy would tell.
+    named: Vec<u32>,
 }
 
 impl Waited<'_> {
@@ -194,6 +199,7 @@ impl Waited<'_> {
         let mut look_ns = LOOK_NS;
         while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
+            self.name_whom_to_tell(pid);
             let has_ended = self.of_ranks.said.load(Relaxed) != exit::NOTHING_SAID;
             let is_asked = self.patience.asked_at.is_some() || has_ended;
             let waited = now.saturating_sub(begin);
@@ -235,6 +241,15 @@ impl Waited<'_> {
             }
         }
         Ok(sys::wait_child(pid)?.status)
+    }
+
+    /// Says to the deputy whom a signal would reach, when that is somebody else than before.
+    fn name_whom_to_tell(&mut self, pid: u32) {
+        let reached = SignalReach::of(pid).reached(self.dialect.asking(TERM, false));
+        if reached != self.named {
+            self.deputy.instead(&reached);
+            self.named = reached;
+        }
     }
 
     fn tell(&self, overdue: Overdue) {

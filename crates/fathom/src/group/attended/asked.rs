@@ -18,28 +18,33 @@ pub(super) struct SignalReach {
 }
 
 impl SignalReach {
-    /// Looks from the process on that was started: a script's own children in its process group.
+    /// Looks from the process on that was started: a script's own children in its process group, or where it
+    /// gave each another, all of them.
     pub(super) fn of(process: u32) -> Self {
         let mut asked = Self {
             scripts: Vec::new(),
             launchers: Vec::new(),
         };
-        asked.add(process, process_group(process));
+        asked.add(process);
         asked
     }
 
-    fn add(&mut self, process: u32, group: Option<u32>) {
+    fn add(&mut self, process: u32) {
         let mut below = match is_interpreter(process) {
             true => children_of(process),
             false => Vec::new(),
         };
-        below.retain(|child| group.is_some() && process_group(*child) == group);
+        let group = process_group(process);
+        let is_beside = |child: &u32| group.is_some() && process_group(*child) == group;
+        if below.iter().any(is_beside) {
+            below.retain(is_beside);
+        }
         if below.is_empty() {
             self.launchers.push(process);
             return;
         }
         self.scripts.push(process);
-        below.into_iter().for_each(|child| self.add(child, group));
+        below.into_iter().for_each(|child| self.add(child));
     }
 
     /// Whether a launcher does something of its own at this signal.
@@ -49,7 +54,7 @@ impl SignalReach {
 
     /// Who is sent it. A reader beside the launcher dies of what the launcher catches, and where none catches
     /// it the script is not to go on to its next line.
-    fn reached(&self, signal: i32) -> Vec<u32> {
+    pub(super) fn reached(&self, signal: i32) -> Vec<u32> {
         let mut launchers = self.launchers.clone();
         if signal != KILL && self.catch(signal) {
             launchers.retain(|one| catches(*one, signal));
@@ -120,6 +125,27 @@ mod tests {
         assert_eq!(asked.reached(TERM), inner);
         asked.send(TERM);
         assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_launcher_to_which_its_script_gave_a_session_is_the_launcher() {
+        let (mut child, _) = begun("setsid sleep 600 & echo; wait; exit 7");
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        // It has its own a moment later.
+        let asked = loop {
+            let asked = SignalReach::of(child.id());
+            let [launcher] = asked.launchers[..] else {
+                panic!("one was begun");
+            };
+            if process_group(launcher) == Some(launcher) {
+                break asked;
+            }
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        };
+        assert_eq!(asked.reached(KILL), [child.id(), asked.launchers[0]]);
+        asked.send(KILL);
+        assert_eq!(child.wait().unwrap().code(), None);
     }
 
     #[test]
