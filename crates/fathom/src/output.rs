@@ -318,13 +318,13 @@ impl Output {
     /// What a reader must know and a form for machines has no place for, or one that nobody looks
     /// at.
     fn tell_notices(&self, records: &[Record]) {
-        let mut told: Vec<&String> = Vec::new();
-        for notice in records.iter().flat_map(|record| &record.notices) {
+        let mut told: Vec<String> = Vec::new();
+        for notice in records.iter().flat_map(Record::notes) {
+            let note = format!("note: {notice}");
             if told.contains(&notice) {
                 continue;
             }
             told.push(notice);
-            let note = format!("note: {notice}");
             let _nobody_reads_a_closed_terminal = match self.aside {
                 Aside::Stderr => {
                     say(&note);

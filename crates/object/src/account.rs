@@ -11,7 +11,7 @@ use record::{
     LoopAccount, Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact,
     ThresholdResult, Verification, VerificationFailure, stopped_words,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{Bytes, counted};
 
 /// What a run left when its threads had ended.
@@ -70,18 +70,19 @@ pub(crate) fn completed(
     }
     let unsent = units::lossless::to_u64(unsent.len());
     let base = begun(record, plan, setup);
-    let mut notices = base.notices.clone();
-    if counts.posted > 0 {
-        let posted = LeftOver {
-            is_at_most: false,
-            count: counts.posted,
-            what: LeftKind::Posted,
-        };
-        notices.push(posted.to_string());
-    }
+    let posted = LeftOver {
+        kind: LeftKind::Posted,
+        count: counts.posted,
+        is_at_most: false,
+        why: BTreeSet::new(),
+        names: BTreeSet::new(),
+    };
     Record {
         outcome: stopped(&reports, &panics, signal, elapsed_ns),
-        notices,
+        left_over: Some(posted)
+            .filter(|left| left.count > 0)
+            .into_iter()
+            .collect(),
         elapsed_ns,
         stops: measured.stops,
         operations: measured.operations,

@@ -59,7 +59,7 @@ pub fn execute(
             }
             let mut nowhere = Record::default();
             setup.remove_with_others(context, &mut nowhere);
-            Err(error.with_left(&nowhere.notices))
+            Err(error.with_left(&nowhere.notes()))
         }
     }
 }
@@ -125,7 +125,7 @@ impl Setup {
             // Nobody has put anything into the bucket.
             let mut left = Record::default();
             setup.bucket().remove(&mut left, BucketPatience::None);
-            return Err(error.with_left(&left.notices));
+            return Err(error.with_left(&left.notes()));
         }
         Ok(setup)
     }

@@ -616,9 +616,9 @@ fn a_server_that_dies_is_not_asked_in_a_spin_and_what_was_measured_is_kept() {
     assert_eq!(record.outcome.exit_code, 1);
     assert!(
         record
-            .notices
+            .notes()
             .iter()
-            .any(|notice| notice.contains("could not be removed"))
+            .any(|note| note.contains("could not be removed"))
     );
 }
 

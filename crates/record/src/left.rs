@@ -1,132 +1,112 @@
-//! What a load says that it left on its server, and the one sentence of what several ranks left.
+//! What a load made and left on its server.
 
-use crate::merge::texts;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
+use std::mem::take;
 use units::counted;
 
-/// Things of one kind that a load made and that are left on its server: one of its notices.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Things of one kind that a load made and that are left on its server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOver {
+    pub kind: LeftKind,
+    pub count: u64,
     /// Whether some of them may be gone: nobody waited for the answer.
     pub is_at_most: bool,
-    pub count: u64,
-    pub what: LeftKind,
+    /// Why they are left; empty of what nobody was to remove.
+    pub why: BTreeSet<String>,
+    /// What their names begin with and where, and how they are removed.
+    pub names: BTreeSet<String>,
 }
 
-/// What is left, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is left.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum LeftKind {
-    /// Objects that were to be removed, with what their names begin with and how they are removed.
-    Objects { why: String, names: String },
+    /// Objects that were to be removed.
+    Objects,
     /// Multipart uploads that were to be aborted.
-    Uploads { why: String, names: String },
+    Uploads,
     /// Files whose addresses are the server's own.
     Posted,
 }
 
-const OF_OBJECTS: &str = " that this load made could not be removed: ";
-const OF_UPLOADS: &str = " that this load began could not be aborted: ";
-const NAMES: &str = "; their names begin with ";
-const AT_MOST: &str = "at most ";
-/// Between what the names of one rank begin with and those of another.
-const OR: &str = ", or with ";
-const ONE_POSTED: &str = " stays on the server: its address is the server's own";
-const POSTED: &str = " stay on the server: their addresses are its own";
-
 impl fmt::Display for LeftOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at_most = if self.is_at_most { AT_MOST } else { "" };
-        let (noun, rest) = match &self.what {
-            LeftKind::Objects { why, names } => {
-                ("object", format!("{OF_OBJECTS}{why}{NAMES}{names}"))
-            }
-            LeftKind::Uploads { why, names } => (
+        let (noun, what) = match (self.kind, self.count) {
+            (LeftKind::Objects, _) => ("object", "that this load made could not be removed"),
+            (LeftKind::Uploads, _) => (
                 "multipart upload",
-                format!("{OF_UPLOADS}{why}{NAMES}{names}"),
+                "that this load began could not be aborted",
             ),
-            LeftKind::Posted if self.count == 1 => ("posted file", ONE_POSTED.to_owned()),
-            LeftKind::Posted => ("posted file", POSTED.to_owned()),
+            (LeftKind::Posted, 1) => (
+                "posted file",
+                "stays on the server: its address is the server's own",
+            ),
+            (LeftKind::Posted, _) => (
+                "posted file",
+                "stay on the server: their addresses are its own",
+            ),
         };
-        write!(f, "{at_most}{}{rest}", counted(self.count, noun))
+        let at_most = if self.is_at_most { "at most " } else { "" };
+        write!(f, "{at_most}{} {what}", counted(self.count, noun))?;
+        let listed = |texts: &BTreeSet<String>, between| {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            texts.join(between)
+        };
+        if !self.why.is_empty() {
+            write!(f, ": {}", listed(&self.why, "; "))?;
+        }
+        if !self.names.is_empty() {
+            let names = listed(&self.names, ", or with ");
+            write!(f, "; their names begin with {names}")?;
+        }
+        Ok(())
     }
 }
 
 impl LeftOver {
-    /// What a notice says is left; `None` of one that says anything else.
-    #[must_use]
-    pub fn read(notice: &str) -> Option<Self> {
-        let said = notice.strip_prefix(AT_MOST);
-        let (number, _) = said.unwrap_or(notice).split_once(' ')?;
-        let of = |mark| {
-            let (_, rest) = notice.split_once(mark)?;
-            let (why, names) = rest.split_once(NAMES)?;
-            Some((why.to_owned(), names.to_owned()))
-        };
-        let objects = || of(OF_OBJECTS).map(|(why, names)| LeftKind::Objects { why, names });
-        let uploads = || of(OF_UPLOADS).map(|(why, names)| LeftKind::Uploads { why, names });
-        let read = Self {
-            is_at_most: said.is_some(),
-            count: number.replace(',', "").parse().ok()?,
-            what: objects().or_else(uploads).unwrap_or(LeftKind::Posted),
-        };
-        (read.to_string() == notice).then_some(read)
-    }
-
-    /// Adds what another rank left of the same kind.
-    fn plus(mut self, other: Self) -> Self {
-        self.is_at_most |= other.is_at_most;
+    /// Adds what else is left of the same kind.
+    fn merge(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
-        match (&mut self.what, other.what) {
-            (
-                LeftKind::Objects { why, names },
-                LeftKind::Objects {
-                    why: more,
-                    names: others,
-                },
-            )
-            | (
-                LeftKind::Uploads { why, names },
-                LeftKind::Uploads {
-                    why: more,
-                    names: others,
-                },
-            ) => {
-                texts(why, &more);
-                *names = all_names(names, &others);
+        self.is_at_most |= other.is_at_most;
+        self.why.extend(other.why);
+        self.names.extend(other.names);
+    }
+}
+
+/// What was left at several places or by several ranks: each kind once.
+pub(crate) fn by_kind(left: Vec<LeftOver>) -> Vec<LeftOver> {
+    let mut kinds = BTreeMap::new();
+    for one in left {
+        match kinds.entry(one.kind) {
+            Entry::Vacant(place) => {
+                place.insert(one);
             }
-            (_, _) => {}
+            Entry::Occupied(mut known) => LeftOver::merge(known.get_mut(), one),
         }
-        self
     }
+    kinds.into_values().collect()
 }
 
-fn all_names(some: &str, others: &str) -> String {
-    let all: BTreeSet<&str> = some.split(OR).chain(others.split(OR)).collect();
-    all.into_iter().collect::<Vec<_>>().join(OR)
-}
-
-/// Notices of several ranks in one order: each once, and of what they left the sum.
-pub(crate) fn notices_of_all(notices: Vec<String>) -> Vec<String> {
-    let (mut left, mut all) = (BTreeMap::new(), BTreeSet::new());
-    for notice in notices {
-        let Some(read) = LeftOver::read(&notice) else {
-            all.insert(notice);
-            continue;
-        };
-        let kind = match read.what {
-            LeftKind::Objects { .. } => 0,
-            LeftKind::Uploads { .. } => 1,
-            LeftKind::Posted => 2,
-        };
-        let sum = match left.remove(&kind) {
-            Some(known) => read.plus(known),
-            None => read,
-        };
-        left.insert(kind, sum);
+impl Record {
+    /// Adds what is left of a load.
+    pub fn leave(&mut self, left: LeftOver) {
+        self.left_over.push(left);
+        self.left_over = by_kind(take(&mut self.left_over));
     }
-    all.extend(left.into_values().map(|left: LeftOver| left.to_string()));
-    all.into_iter().collect()
+
+    /// What people are told beside the numbers: the notices, and what is left on a server.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let left = self.left_over.iter().map(LeftOver::to_string);
+        self.notices.iter().cloned().chain(left).collect()
+    }
 }
 
 #[cfg(test)]
@@ -134,39 +114,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_to_be_left_is_read_as_it_was_said() {
-        for (is_at_most, count) in [(false, 1), (true, 1), (false, 1234), (true, 32)] {
-            let of = || {
-                let why = "HTTP 403 AccessDenied".to_owned();
-                (
-                    why,
-                    "fathom-1 at s3://b; `aws` removes the objects".to_owned(),
-                )
-            };
-            let [(why, names), (other, others)] = [of(), of()];
-            for what in [
-                LeftKind::Objects { why, names },
-                LeftKind::Uploads {
-                    why: other,
-                    names: others,
-                },
-                LeftKind::Posted,
-            ] {
-                let left = LeftOver {
-                    is_at_most,
-                    count,
-                    what,
-                };
-                assert_eq!(LeftOver::read(&left.to_string()), Some(left));
+    fn what_is_left_is_one_sentence_of_each_kind() {
+        let of = |kind, count, is_at_most, why: &[&str], names: &[&str]| {
+            let [why, names] =
+                [why, names].map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
+            LeftOver {
+                kind,
+                count,
+                is_at_most,
+                why,
+                names,
             }
-        }
-        for other in [
-            "",
-            "3 objects",
-            "a notice",
-            "32 CPUs are used by 33 threads",
+        };
+        let mut record = Record {
+            notices: vec!["a notice".into()],
+            ..Record::default()
+        };
+        for left in [
+            of(
+                LeftKind::Objects,
+                1,
+                false,
+                &["HTTP 403"],
+                &["f-1 at s3://b"],
+            ),
+            of(LeftKind::Posted, 1, false, &[], &[]),
+            of(LeftKind::Uploads, 2, true, &["HTTP 503"], &["f-1"]),
         ] {
-            assert_eq!(LeftOver::read(other), None, "{other}");
+            record.leave(left);
         }
+        assert_eq!(
+            record.notes(),
+            [
+                "a notice",
+                "1 object that this load made could not be removed: HTTP 403; their names begin with f-1 at s3://b",
+                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503; their names begin with f-1",
+                "1 posted file stays on the server: its address is the server's own",
+            ]
+        );
+        record.leave(of(LeftKind::Posted, 2, false, &[], &[]));
+        record.leave(of(
+            LeftKind::Objects,
+            999,
+            true,
+            &["HTTP 503", "HTTP 403"],
+            &["f-2 at s3://b"],
+        ));
+        assert_eq!(
+            record.notes()[1..],
+            [
+                "at most 1,000 objects that this load made could not be removed: HTTP 403; HTTP 503; their names begin with f-1 at s3://b, or with f-2 at s3://b",
+                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503; their names begin with f-1",
+                "3 posted files stay on the server: their addresses are its own",
+            ]
+        );
     }
 }

@@ -26,6 +26,7 @@ mod lost;
 mod machine;
 mod measurements;
 mod merge;
+mod pace;
 mod plan;
 mod quantity;
 mod record;
@@ -67,6 +68,7 @@ pub use lost::{LostCell, LostCells};
 pub use machine::{by_machine, by_nearest_device, devices_of_machine, nearest_of_all};
 pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
+pub use pace::PaceAccount;
 pub use plan::hash_of;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{
@@ -75,7 +77,7 @@ pub use quantity::{
 };
 pub use record::{
     Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount, LoopAccount,
-    Outcome, PaceAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
+    Outcome, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
     VerificationFailure,
 };
 pub use stonewall::StonewallAccount;

@@ -12,13 +12,13 @@ mod refusal;
 mod series;
 mod targets;
 
-use crate::left::notices_of_all;
+use crate::left::by_kind;
 use crate::{
     Difference, Fill, GroupAccount, HostAccount, HostSeries, LoadAccount, LockAccount, Outcome,
     PaceAccount, Record, StonewallAccount, ThresholdResult, Verification, WalkAccount,
     WorkerAccount,
 };
-pub(crate) use accounts::{add_to, sum, texts};
+pub(crate) use accounts::{add_to, sum};
 use accounts::{both, by_cause, only};
 use hosts::hosts_and_workers;
 pub use refusal::NotOneWorkload;
@@ -240,6 +240,7 @@ impl Record {
         both(&mut self.group, other.group, GroupAccount::merge);
         self.differences.extend(other.differences);
         self.notices.extend(other.notices);
+        self.left_over.extend(other.left_over);
         self.stops.extend(other.stops);
         self.errors.extend(other.errors);
         self.companions.extend(other.companions);
@@ -253,7 +254,9 @@ impl Record {
         self.stonewall = self.stonewall.take().filter(StonewallAccount::has_come);
         self.differences.sort_by_cached_key(Difference::key);
         self.differences.dedup();
-        self.notices = notices_of_all(take(&mut self.notices));
+        self.notices.sort();
+        self.notices.dedup();
+        self.left_over = by_kind(take(&mut self.left_over));
         self.stops
             .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
         if let Some(verification) = &mut self.verification {

@@ -2,13 +2,12 @@
 //! never zero.
 
 use crate::{
-    GroupAccount, Histogram, HostAccount, LoadAccount, Measurements, Source, Span,
-    StonewallAccount, Stoppage, Summary, ThresholdResult, Trial, WalkAccount, WorkerAccount,
+    GroupAccount, Histogram, HostAccount, LeftOver, LoadAccount, Measurements, PaceAccount, Source,
+    Span, StonewallAccount, Stoppage, Summary, ThresholdResult, Trial, WalkAccount, WorkerAccount,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::lossless::u64_to_f64;
 
 /// Version of the stored form; older forms are read as if they were of this one, newer ones are
 /// refused.
@@ -32,6 +31,9 @@ pub struct Record {
     pub differences: Vec<Difference>,
     /// What the user should know and no number says.
     pub notices: Vec<String>,
+    /// What a load made and left on its server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_over: Vec<LeftOver>,
     pub targets: Vec<TargetFact>,
     /// The hosts that Fathom ran on, and those, or processes on them, that served what was measured.
     #[serde(default)]
@@ -173,53 +175,6 @@ pub struct LoopAccount {
     pub reaps_to_empty: u64,
     /// Operations still in flight when a worker was given up.
     pub abandoned: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PaceAccount {
-    pub asked_per_second: Option<f64>,
-    pub asked_bytes_per_second: Option<f64>,
-    pub achieved_per_second: f64,
-    /// Over which time that rate is: of ranks from the common start, of a load to the last arrival that it was
-    /// asked for; in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over_ns: Option<u64>,
-    /// Intended to start before the end and never started.
-    pub unsent: u64,
-}
-
-impl PaceAccount {
-    /// A rate is kept if so much of it was achieved, and no more of what was due than this was
-    /// never begun.
-    const LEAST_KEPT: f64 = 0.95;
-    const MOST_UNSENT: f64 = 0.01;
-
-    /// Whether `asked` operations a second were kept where so many were begun, of which chance alone
-    /// moves so large a share.
-    #[must_use]
-    pub fn keeps(&self, asked: f64, begun: u64, chance: f64) -> bool {
-        let [unsent, due] = [self.unsent, begun.saturating_add(self.unsent).max(1)].map(u64_to_f64);
-        let least = Self::LEAST_KEPT.min(1.0 - chance);
-        self.achieved_per_second >= least * asked && unsent <= Self::MOST_UNSENT * due
-    }
-}
-
-impl Record {
-    /// The share by which chance alone moves the number of operations that a schedule starts: a
-    /// Poisson count varies by its root, of which this is three; a constant one by the operation at
-    /// each end.
-    #[must_use]
-    pub fn chance_of_pace(&self) -> f64 {
-        let begun = self
-            .operations
-            .count()
-            .saturating_add(self.operations.errors());
-        let begun = u64_to_f64(begun.max(1));
-        match self.effective.get("arrival").map(String::as_str) {
-            Some("poisson") => 3.0 / begun.sqrt(),
-            Some(_) | None => 2.0 / begun,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

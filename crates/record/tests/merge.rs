@@ -4,12 +4,12 @@
 use proptest::prelude::*;
 use record::{
     Calibration, Coverage, DeviceAccount, Difference, EndpointAccount, Environment, ErrorClass,
-    ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LinkAccount,
-    LoadAccount, LockAccount, LoopAccount, LostRank, MachineAccount, Measurements, NotOneWorkload,
-    Operations, Outcome, PaceAccount, ProcessAccount, Record, Repeat, RequestPhases, Residency,
-    SCHEMA, SearchAccount, SearchPoint, ServerAccount, SigningCost, Span, Status, StonewallAccount,
-    Stoppage, TargetFact, TargetReach, ThresholdResult, Trial, Verification, VerificationFailure,
-    WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
+    ErrorCount, Fill, GroupAccount, Histogram, HostAccount, HostRole, Interval, LeftKind, LeftOver,
+    LinkAccount, LoadAccount, LockAccount, LoopAccount, LostRank, MachineAccount, Measurements,
+    NotOneWorkload, Operations, Outcome, PaceAccount, ProcessAccount, Record, Repeat,
+    RequestPhases, Residency, SCHEMA, SearchAccount, SearchPoint, ServerAccount, SigningCost, Span,
+    Status, StonewallAccount, Stoppage, TargetFact, TargetReach, ThresholdResult, Trial,
+    Verification, VerificationFailure, WalkAccount, WalkLevels, WorkerAccount, WorkerMeasured,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -367,6 +367,17 @@ fn walk() -> WalkAccount {
     }
 }
 
+/// What is left, of which some may be gone after a 503.
+fn left(kind: LeftKind, count: u64, why: &str, names: &str) -> LeftOver {
+    LeftOver {
+        kind,
+        count,
+        is_at_most: why == "HTTP 503",
+        why: [why.to_owned()].into(),
+        names: [names.to_owned()].into(),
+    }
+}
+
 fn part(id: &str) -> Record {
     let text = |text: &str| BTreeMap::from([("threads".to_owned(), text.to_owned())]);
     let span = Span {
@@ -384,6 +395,7 @@ fn part(id: &str) -> Record {
         effective: text("4"),
         differences: vec![difference()],
         notices: vec!["a notice".into()],
+        left_over: vec![left(LeftKind::Uploads, 36, "HTTP 403", "fathom-1")],
         targets: vec![target()],
         hosts: vec![host(id)],
         elapsed_ns: 2 * SECOND,
@@ -481,6 +493,7 @@ fn others(value: &Value) -> Vec<Value> {
                 "target",
                 "broken",
                 "block",
+                "posted",
                 "<=",
             ];
             let words = words.map(str::to_owned).into_iter();
@@ -680,6 +693,9 @@ fn any_part() -> impl Strategy<Value = Record> {
                 .iter_mut()
                 .for_each(|worker| worker.user_ns = n);
             part.notices.extend(words);
+            let kinds = [LeftKind::Objects, LeftKind::Uploads, LeftKind::Posted];
+            let why = ["HTTP 403", "HTTP 503"][known % 2];
+            part.leave(left(kinds[known % 3], n, why, &n.to_string()));
             part.outcome.exit_code = i32::try_from(n).unwrap();
             part.outcome.status = [
                 Status::Ok,
@@ -934,72 +950,69 @@ fn of_a_load_that_ended_by_itself_late_answers_of_one_rank_take_nothing_from_the
     assert_eq!(all.paced_ns(), 2 * SECOND);
 }
 
-/// What ranks say that they left, as one record says it.
-fn said_of(notices: &[&str]) -> Vec<String> {
-    let of = |(id, notice): (&str, &&str)| {
-        let mut part = part(id);
-        let own = [*notice, "a notice of all"].into_iter();
-        part.notices = own
-            .filter(|said| !said.is_empty())
-            .map(str::to_owned)
-            .collect();
+/// Its arrivals came by chance, and the last of them early.
+#[test]
+fn a_load_that_has_begun_all_its_turns_was_asked_for_no_more() {
+    let of = |id: &str, over_ns: u64, status: Status| {
+        let mut part = paced_rank(id, 0, over_ns, 200 * over_ns / SECOND);
+        part.load = Some(LoadAccount::default());
+        part.outcome.status = status;
+        if let Some(pace) = &mut part.pace {
+            pace.over_ns = Some(over_ns);
+        }
         part
     };
-    let parts: Vec<Record> = ["a", "b", "c"].into_iter().zip(notices).map(of).collect();
-    let alone: BTreeSet<Vec<String>> = parts.iter().map(|part| part.notices.clone()).collect();
-    let all = Record::merge_all(parts.iter().cloned()).unwrap();
-    assert_eq!(
-        merged(&parts.iter().rev().collect::<Vec<_>>())
-            .unwrap()
-            .notices,
-        all.notices
-    );
-    let own = all.by_host();
-    let own = own.iter().map(|own| own.notices.clone());
-    assert_eq!(own.collect::<BTreeSet<_>>(), alone, "each says its own");
-    let left = all.notices.into_iter();
-    left.filter(|said| said != "a notice of all").collect()
+    for (status, asked) in [(Status::Ok, 250.0), (Status::Failed, 400.0)] {
+        let parts = [of("a", 4 * SECOND, Status::Ok), of("b", SECOND, status)];
+        let pace = merged(&parts.each_ref()).unwrap().pace.unwrap();
+        assert_eq!(pace.achieved_per_second, 250.0);
+        assert_eq!(pace.asked_per_second, Some(asked), "{status:?}");
+    }
 }
 
 #[test]
-fn what_ranks_left_behind_is_one_sentence_with_the_sum() {
-    const LEFT: &str = "that this load made could not be removed: HTTP 403 AccessDenied; their names begin with fathom-1- at s3://b";
-    let of = |count: &str| format!("{count} {LEFT}");
-    for (counts, sum) in [
-        (["25 objects", "25 objects", "25 objects"], "75 objects"),
-        (["1 object", "1,000 objects", ""], "1,001 objects"),
-        (["", "1 object", ""], "1 object"),
-        (
-            ["at most 3 objects", "25 objects", ""],
-            "at most 28 objects",
-        ),
-    ] {
-        let notices = counts.map(|count| {
-            if count.is_empty() {
-                String::new()
-            } else {
-                of(count)
-            }
-        });
-        let notices: Vec<&str> = notices.iter().map(String::as_str).collect();
-        assert_eq!(said_of(&notices), [of(sum)]);
-    }
-    // Ranks that nobody connected choose names of their own.
-    let of = |count, why, run| {
-        format!(
-            "{count} multipart uploads that this load began could not be aborted: {why}; their names begin with fathom-{run} at s3://b"
-        )
+fn what_ranks_left_behind_is_summed_by_kind_and_each_keeps_its_own() {
+    let of = |id: &str, some: &[(LeftKind, u64, &str, &str)]| {
+        let mut part = part(id);
+        part.left_over.clear();
+        for (kind, count, why, names) in some {
+            part.leave(left(*kind, *count, why, names));
+        }
+        part
     };
-    let notices = [
-        of(2, "HTTP 503", "8"),
-        of(2, "HTTP 403", "7"),
-        of(3, "HTTP 403", "8"),
+    let parts = [
+        of("a", &[(LeftKind::Objects, 25, "HTTP 403", "f-1")]),
+        of(
+            "b",
+            &[
+                (LeftKind::Objects, 25, "HTTP 403", "f-1"),
+                (LeftKind::Uploads, 2, "HTTP 403", "f-1"),
+            ],
+        ),
+        // Ranks that nobody connected choose names of their own.
+        of("c", &[(LeftKind::Uploads, 3, "HTTP 503", "f-2")]),
+        of("d", &[]),
     ];
-    let notices: Vec<&str> = notices.iter().map(String::as_str).collect();
-    let all = of(7, "HTTP 403; HTTP 503", "7 at s3://b, or with fathom-8");
-    assert_eq!(said_of(&notices), [all]);
-    let posted = "2 posted files stay on the server: their addresses are its own";
-    assert_eq!(said_of(&[posted, posted]), [posted.replace('2', "4")]);
+    let all = merged(&parts.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(
+        merged(&parts.iter().rev().collect::<Vec<_>>()).unwrap(),
+        all
+    );
+    let objects = left(LeftKind::Objects, 50, "HTTP 403", "f-1");
+    let uploads = LeftOver {
+        kind: LeftKind::Uploads,
+        count: 5,
+        is_at_most: true,
+        why: ["HTTP 403".to_owned(), "HTTP 503".to_owned()].into(),
+        names: ["f-1".to_owned(), "f-2".to_owned()].into(),
+    };
+    assert_eq!(all.left_over, [objects, uploads]);
+    let of_each = |records: &[&Record]| -> BTreeSet<Vec<String>> {
+        records.iter().map(|record| record.notes()).collect()
+    };
+    let own = all.by_host();
+    let own: Vec<&Record> = own.iter().map(AsRef::as_ref).collect();
+    assert_eq!(of_each(&own), of_each(&parts.each_ref()));
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub fn fio_json(records: &[Record], options: &FioOptions) -> Value {
         .iter()
         .map(|entry| job(entry, options))
         .collect();
-    let notices: BTreeSet<&String> = records.iter().flat_map(|record| &record.notices).collect();
+    let notices: BTreeSet<String> = records.iter().flat_map(Record::notes).collect();
     json!({
         "fio version": fio_version(version),
         "timestamp": ended_ms / 1000,

@@ -11,7 +11,7 @@ use crate::exit::{code_of, told};
 use crate::tell::say;
 use anyhow::Result;
 use host::{Machine, PeerFault};
-use record::{LeftOver, Outcome, Record, Status};
+use record::{Outcome, Record, Status};
 use run::RunError;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -134,9 +134,8 @@ pub(super) fn leave_part(connection: &RankLink, part: &Record, fault: &PeerFault
     connection.tell_snapshot()(record_word(&part, LONGEST_PART));
     let called = connection.called(connection.rank);
     // The rest stands in the record.
-    let is_left = |told: &&String| LeftOver::read(told).is_some();
-    for told in part.notices.iter().filter(is_left) {
-        say(&format!("{called}: {told}"));
+    for left in &part.left_over {
+        say(&format!("{called}: {left}"));
     }
 }
 

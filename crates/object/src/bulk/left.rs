@@ -26,37 +26,31 @@ impl Bulk {
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
             let (names, removal) = (&self.settings.told_names, &self.settings.told_removal);
-            let told = LeftOver {
-                is_at_most: done.unanswered > 0,
+            record.leave(LeftOver {
+                kind: LeftKind::Objects,
                 count: left,
-                what: LeftKind::Objects {
-                    why: why(is_given_up, done.first.as_ref()),
-                    names: format!("{names}{removal}"),
-                },
-            };
-            record.notices.push(told.to_string());
+                is_at_most: done.unanswered > 0,
+                why: [why(is_given_up, done.first.as_ref())].into(),
+                names: [format!("{names}{removal}")].into(),
+            });
         }
         left
     }
 
     /// The same of uploads that are still open.
     pub(crate) fn tell_of_open(&self, open: &Aborted, record: &mut Record) {
-        record
-            .notices
-            .push(words_of_open(open, &self.settings.told_names));
+        record.leave(of_open(open, &self.settings.told_names));
     }
 }
 
-fn words_of_open(open: &Aborted, names: &str) -> String {
-    let told = LeftOver {
-        is_at_most: open.is_at_most,
+fn of_open(open: &Aborted, names: &str) -> LeftOver {
+    LeftOver {
+        kind: LeftKind::Uploads,
         count: open.left,
-        what: LeftKind::Uploads {
-            why: why(open.is_given_up, open.first.as_ref()),
-            names: names.to_owned(),
-        },
-    };
-    told.to_string()
+        is_at_most: open.is_at_most,
+        why: [why(open.is_given_up, open.first.as_ref())].into(),
+        names: [names.to_owned()].into(),
+    }
 }
 
 #[cfg(test)]
@@ -74,7 +68,7 @@ mod tests {
                 is_given_up,
                 first: Some(Failure::status(403, b"<Code>AccessDenied</Code>")),
             };
-            words_of_open(&open, "fathom-1-2")
+            of_open(&open, "fathom-1-2").to_string()
         };
         let refused = of(3, false);
         let asked = "3 multipart uploads that this load began could not be aborted: HTTP 403 AccessDenied; their names begin with fathom-1-2";

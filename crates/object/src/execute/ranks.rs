@@ -142,8 +142,8 @@ impl Setup {
         let met = meet(context);
         bucket.remove(&mut own, BucketPatience::None);
         let left = match (met, context.peers()) {
-            (Ok(()), Some(peers)) => left_by_all(peers, &own.notices),
-            (Ok(()), None) | (Err(_), _) => own.notices,
+            (Ok(()), Some(peers)) => left_by_all(peers, &own.notes()),
+            (Ok(()), None) | (Err(_), _) => own.notes(),
         };
         error.with_left(&left)
     }

@@ -298,7 +298,7 @@ fn a_bucket_that_other_ranks_may_still_empty_is_asked_for_again() {
         let setup = Setup::make(&part, &context(), &mut NoWatch).unwrap();
         let mut record = Record::default();
         setup.remove(&mut record);
-        assert_eq!(record.notices.is_empty(), is_removed, "{size}: {record:?}");
+        assert_eq!(record.notes().is_empty(), is_removed, "{size}: {record:?}");
         assert_eq!(server.objects() == 0, is_removed, "{size}");
     }
 }

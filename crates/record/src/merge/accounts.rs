@@ -1,12 +1,11 @@
 //! How each account of a record is added to that of another host.
 
 use crate::{
-    Difference, ErrorClass, ErrorCount, Fill, HostAccount, LockAccount, LoopAccount, Outcome,
-    PaceAccount, Record, Span, Status, TargetFact, UNMEASURED, Verification,
+    Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, Span, Status,
+    TargetFact, UNMEASURED, Verification,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use units::lossless::u64_to_f64;
 
 /// What one of two has, or both together.
 pub(super) fn both<T>(mine: &mut Option<T>, theirs: Option<T>, merge: impl FnOnce(&mut T, T)) {
@@ -32,7 +31,7 @@ pub(crate) fn add_to(mine: &mut u64, theirs: u64) {
 }
 
 /// Two texts for people: one where they say the same.
-pub(crate) fn texts(mine: &mut String, theirs: &str) {
+pub(super) fn texts(mine: &mut String, theirs: &str) {
     if mine != theirs && !mine.split("; ").any(|known| known == theirs) {
         let all: BTreeSet<&str> = [mine.as_str(), theirs]
             .into_iter()
@@ -205,42 +204,6 @@ impl Span {
 
     fn for_other_kinds(&self) -> u64 {
         self.first_to_last().saturating_sub(self.elapsed_ns)
-    }
-}
-
-impl PaceAccount {
-    /// The pace of all hosts together; what one of them was not asked for, all were not, and of
-    /// hosts of which one does not say its pace nothing is known.
-    pub(super) fn of_all<'a>(hosts: impl Iterator<Item = &'a HostAccount>) -> Option<Self> {
-        let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-        let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
-        // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let measured: Vec<(&Record, u64)> = parts
-            .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns)| (part, part.paced_after(late_ns)))
-            .collect();
-        let worked = measured.iter().filter(|(part, _)| part.had_work());
-        let longest = worked.map(|(_, over_ns)| *over_ns).max();
-        // What ended early, for it failed or had done its part, was no rate of the whole time.
-        let over_all = |over_ns: u64, pace: &Self| match longest {
-            Some(longest) if longest > over_ns => Self {
-                achieved_per_second: pace.achieved_per_second * u64_to_f64(over_ns)
-                    / u64_to_f64(longest),
-                ..pace.clone()
-            },
-            Some(_) | None => pace.clone(),
-        };
-        let paces = measured
-            .iter()
-            .map(|(part, over_ns)| Some(over_all(*over_ns, part.pace.as_ref()?)));
-        let paces: Option<Vec<Self>> = paces.collect();
-        paces?.into_iter().reduce(|all, part| Self {
-            asked_per_second: plus(all.asked_per_second, part.asked_per_second),
-            asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
-            achieved_per_second: all.achieved_per_second + part.achieved_per_second,
-            over_ns: all.over_ns.max(part.over_ns),
-            unsent: all.unsent.saturating_add(part.unsent),
-        })
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn write(page: &mut Page, record: &Record) {
             ),
         );
     }
-    for notice in &record.notices {
+    for notice in record.notes() {
         page.wrapped("  ", 4, &format!("note: {notice}"));
     }
 }

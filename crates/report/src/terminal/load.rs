@@ -93,7 +93,7 @@ fn lead(page: &mut Page, record: &Record) {
         Nanos(record.elapsed_ns)
     );
     page.wrapped("  ", 2, &how);
-    for notice in &record.notices {
+    for notice in record.notes() {
         page.wrapped("  ", 4, &format!("note: {notice}"));
     }
 }

@@ -1,0 +1,93 @@
+//! What open loops were asked for, and what they kept.
+
+use crate::{HostAccount, Record, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::lossless::u64_to_f64;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PaceAccount {
+    pub asked_per_second: Option<f64>,
+    pub asked_bytes_per_second: Option<f64>,
+    pub achieved_per_second: f64,
+    /// Over which time that rate is: of ranks from the common start, of a load to the last arrival that it was
+    /// asked for; in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_ns: Option<u64>,
+    /// Intended to start before the end and never started.
+    pub unsent: u64,
+}
+
+impl PaceAccount {
+    /// A rate is kept if so much of it was achieved, and no more of what was due than this was
+    /// never begun.
+    const LEAST_KEPT: f64 = 0.95;
+    const MOST_UNSENT: f64 = 0.01;
+
+    /// Whether `asked` operations a second were kept where so many were begun, of which chance alone
+    /// moves so large a share.
+    #[must_use]
+    pub fn keeps(&self, asked: f64, begun: u64, chance: f64) -> bool {
+        let [unsent, due] = [self.unsent, begun.saturating_add(self.unsent).max(1)].map(u64_to_f64);
+        let least = Self::LEAST_KEPT.min(1.0 - chance);
+        self.achieved_per_second >= least * asked && unsent <= Self::MOST_UNSENT * due
+    }
+}
+
+impl Record {
+    /// The share by which chance alone moves the number of operations that a schedule starts: a
+    /// Poisson count varies by its root, of which this is three; a constant one by the operation at
+    /// each end.
+    #[must_use]
+    pub fn chance_of_pace(&self) -> f64 {
+        let begun = self
+            .operations
+            .count()
+            .saturating_add(self.operations.errors());
+        let begun = u64_to_f64(begun.max(1));
+        match self.effective.get("arrival").map(String::as_str) {
+            Some("poisson") => 3.0 / begun.sqrt(),
+            Some(_) | None => 2.0 / begun,
+        }
+    }
+}
+
+impl PaceAccount {
+    /// The pace of all hosts together; what one of them was not asked for, all were not, and of
+    /// hosts of which one does not say its pace nothing is known.
+    pub(crate) fn of_all<'a>(hosts: impl Iterator<Item = &'a HostAccount>) -> Option<Self> {
+        let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
+        // Who measured nothing kept no pace, and no other host had to keep it instead.
+        let measured: Vec<(&Record, u64)> = parts
+            .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
+            .map(|(part, late_ns)| (part, part.paced_after(late_ns)))
+            .collect();
+        let worked = measured.iter().filter(|(part, _)| part.had_work());
+        let longest = worked.map(|(_, over_ns)| *over_ns).max();
+        let paces = measured.iter().map(|(part, over_ns)| {
+            let pace = part.pace.as_ref()?.clone();
+            let Some(longest) = longest.filter(|longest| longest > over_ns) else {
+                return Some(pace);
+            };
+            // What ended early, for it failed or had done its part, was no rate of the whole time; and a
+            // load that has begun all of its turns was asked for no more.
+            let share = u64_to_f64(*over_ns) / u64_to_f64(longest);
+            let is_done = part.load.is_some() && part.outcome.status == Status::Ok;
+            let asked = if is_done { share } else { 1.0 };
+            Some(Self {
+                asked_per_second: pace.asked_per_second.map(|rate| rate * asked),
+                achieved_per_second: pace.achieved_per_second * share,
+                ..pace
+            })
+        });
+        let paces: Option<Vec<Self>> = paces.collect();
+        paces?.into_iter().reduce(|all, part| Self {
+            asked_per_second: plus(all.asked_per_second, part.asked_per_second),
+            asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
+            achieved_per_second: all.achieved_per_second + part.achieved_per_second,
+            over_ns: all.over_ns.max(part.over_ns),
+            unsent: all.unsent.saturating_add(part.unsent),
+        })
+    }
+}
