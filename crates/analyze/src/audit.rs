@@ -194,26 +194,8 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A number of things, with an s where it is not one.
-pub(crate) fn some(n: impl TryInto<u64>, thing: &str) -> String {
-    let n = n.try_into().unwrap_or(u64::MAX);
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
 /// So many of several hosts are named.
 const MOST_NAMED: usize = 4;
-
-/// The first of several names, and how many more there are.
-fn few(mut names: Vec<String>, most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    names.truncate(most);
-    let named = names.join(", ");
-    if more == 0 {
-        named
-    } else {
-        format!("{named} and {more} more")
-    }
-}
 
 /// What is said of the first of several hosts, and how many more there are.
 fn few_told(mut told: Vec<String>) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Of names, so many are told.
-const FEW: usize = 4;
+pub(crate) const FEW: usize = 4;
 
 /// Says what would be measured and where its results would go; the exit code.
 pub(crate) fn show(mut lines: Vec<String>, results: &[String]) -> Result<i32> {
@@ -39,14 +39,5 @@ pub(crate) fn ends(warmup: Nanos, ends: &[String]) -> String {
     match warmup.0 {
         0 => format!("  ends {ends}"),
         _ => format!("  a warm-up of {warmup}; ends {ends}"),
-    }
-}
-
-/// The first names, and how many there are beside them.
-pub(crate) fn some(names: &[String]) -> String {
-    let shown = names[..names.len().min(FEW)].join(", ");
-    match names.len().saturating_sub(FEW) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

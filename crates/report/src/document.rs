@@ -6,11 +6,12 @@
 //! anything.
 
 use crate::verdicts::{sign, told as told_verdict};
-use crate::words::{counted, some};
+use crate::words::{MOST_NAMED, counted};
 use analyze::{Fact, Severity, Study, StudyRow};
 use record::Quantity;
 use stats::Verdict;
 use std::collections::BTreeSet;
+use units::few;
 
 mod answer;
 mod arrivals;
@@ -272,7 +273,7 @@ fn title(study: &Study) -> String {
     let names: Vec<String> = study.arms.iter().map(|arm| arm.name.clone()).collect();
     match names.as_slice() {
         [] => "Storage report".to_owned(),
-        _ => format!("Storage report: {}", some(&names)),
+        _ => format!("Storage report: {}", few(&names, MOST_NAMED)),
     }
 }
 
@@ -285,7 +286,11 @@ pub(super) fn rows_text(study: &Study) -> String {
         let curves = study.arrivals.iter();
         let mut searches: Vec<String> = curves.map(|curve| curve.scenario.clone()).collect();
         searches.dedup();
-        format!("{} at {}", some(&searches), counted(steps, "rate"))
+        format!(
+            "{} at {}",
+            few(&searches, MOST_NAMED),
+            counted(steps, "rate")
+        )
     });
     let told: Vec<String> = others.into_iter().chain(steps).collect();
     told.join(" and ")
@@ -334,5 +339,5 @@ pub(crate) fn names(study: &Study, arms: &[usize]) -> String {
         .iter()
         .map(|arm| study.arms[*arm].name.clone())
         .collect();
-    some(&names)
+    few(&names, MOST_NAMED)
 }

@@ -132,7 +132,7 @@ mod tests {
           help: some time is counted twice or not at all: trust the rate, not the latencies, and look at the
                 worker accounts
         warning[percentile_from_few_samples]: fewer than 10 samples lie above these percentiles: fsync from
-          p50 on (16 operations), write from p99.9 on (7572 operations)
+          p50 on (16 operations), write from p99.9 on (7,572 operations)
           help: run longer, or quote a lower percentile
         note[short_run]: 2 s of measured time shows the start of a run, not its steady state
           help: run for 30 s or longer, with --warmup, before quoting a rate

@@ -31,9 +31,34 @@ pub fn counted(n: impl Display, noun: &str) -> String {
     }
 }
 
+/// The first of several names, and how many there are beside them.
+#[must_use]
+pub fn few(names: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {} more", grouped(more)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_names_a_few_are_told() {
+        let names = ["a", "b", "c", "d"];
+        for (most, told) in [
+            (5, "a, b, c, d"),
+            (4, "a, b, c, d"),
+            (3, "a, b, c and 1 more"),
+            (1, "a and 3 more"),
+        ] {
+            assert_eq!(few(&names, most), told);
+        }
+        assert_eq!(few(&[""; 0], 3), "");
+    }
 
     #[test]
     fn digits_stand_in_groups_of_three() {

@@ -62,7 +62,7 @@ pub mod time;
 mod unit;
 
 pub use bytes::Bytes;
-pub use counted::{counted, grouped};
+pub use counted::{counted, few, grouped};
 pub use error::{Expected, UnitError};
 pub use fingerprint::fnv1a;
 pub use list::IdList;

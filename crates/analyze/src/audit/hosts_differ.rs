@@ -1,10 +1,11 @@
 //! Hosts that are not alike do not do alike.
 
-use super::{MOST_NAMED, few};
+use super::MOST_NAMED;
 use crate::audit::rule::{Check, Rule};
 use crate::{DifferingFact, Finding, Severity};
 use record::{Environment, HostAccount, Record};
 use std::collections::BTreeMap;
+use units::few;
 use units::lossless::u64_to_f64;
 use units::{ByteRate, Bytes};
 
@@ -87,7 +88,10 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let named = found.iter().map(|fact| fact.what.clone());
-    let message = format!("hosts differ in {}", few(named.collect(), MOST_NAMED));
+    let message = format!(
+        "hosts differ in {}",
+        few(&named.collect::<Vec<_>>(), MOST_NAMED)
+    );
     let advice = "make the hosts alike, or say that they are not where the number is quoted";
     vec![Finding {
         differing: found,
@@ -118,7 +122,7 @@ fn differing(
     let more = values.len().saturating_sub(MOST_VALUES);
     let shown = values.iter().take(MOST_VALUES).map(|(value, hosts)| {
         let hosts = hosts.iter().map(|host| host.called().into_owned());
-        format!("{value} on {}", few(hosts.collect(), MOST_HOSTS))
+        format!("{value} on {}", few(&hosts.collect::<Vec<_>>(), MOST_HOSTS))
     });
     let more = (more > 0).then(|| format!("{more} other values"));
     Some(DifferingFact {

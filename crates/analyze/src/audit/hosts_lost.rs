@@ -1,9 +1,9 @@
 //! Fewer hosts are another experiment.
 
 use crate::audit::rule::{Check, Rule};
-use crate::audit::some;
 use crate::{Finding, Severity};
 use record::Record;
+use units::counted;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -42,7 +42,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let named: Vec<String> = named.chain(more).collect();
     let message = format!(
         "{} of {} did not take part ({})",
-        some(lost, "rank"),
+        counted(lost, "rank"),
         group.size,
         named.join("; ")
     );

@@ -1,6 +1,6 @@
 //! A hole is read without the device, and so is a block that was never written.
 
-use super::{counted, percent, ratio, some};
+use super::{counted, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
@@ -38,7 +38,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if let Some((holes, checked)) = holes {
         let message = format!(
             "{holes} of {} that were checked met holes ({})",
-            some(checked, "read"),
+            units::counted(checked, "read"),
             percent(ratio(holes, checked.max(holes)))
         );
         return vec![RULE.finding(Severity::Invalid, message, ADVICE)];

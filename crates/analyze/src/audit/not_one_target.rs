@@ -1,9 +1,10 @@
 //! What was said to be one target was not seen by all.
 
-use super::{MOST_NAMED, few};
+use super::MOST_NAMED;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Record, WalkLevels};
+use units::few;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -42,7 +43,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let names: Vec<String> = blind.iter().map(called).collect();
     let message = format!(
         "--target-is shared was given, and {} did not see the mark of rank 0 in the target: a cache of names, or another directory",
-        few(names, MOST_NAMED)
+        few(&names, MOST_NAMED)
     );
     vec![RULE.finding(
         Severity::Warning,

@@ -1,10 +1,11 @@
 //! A host that reads what it wrote itself may read its own memory.
 
-use super::{MOST_NAMED, few, percent, ratio};
+use super::{MOST_NAMED, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{HostPart, Record};
 use std::collections::BTreeMap;
+use units::few;
 use workload::{Rank, Shift, Workload};
 
 /// Its text and what finds it.
@@ -63,7 +64,7 @@ fn check(record: &Record) -> Vec<Finding> {
     }
     let message = format!(
         "what was read lay in the readers' own page cache before: {}",
-        few(told, MOST_NAMED)
+        few(&told, MOST_NAMED)
     );
     vec![RULE.finding(
         Severity::Warning,

@@ -1,10 +1,10 @@
 //! A percentile is only as good as the number of samples above it.
 
-use super::some;
 use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::{Record, percentile_has_support};
+use units::counted;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -64,7 +64,7 @@ fn unsupported(figures: &Figures<'_>, highest: f64) -> Option<String> {
     Some(format!(
         "{} from p{lowest} on ({})",
         figures.kind,
-        some(samples, "operation")
+        counted(samples, "operation")
     ))
 }
 

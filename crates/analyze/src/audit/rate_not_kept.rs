@@ -1,6 +1,6 @@
 //! An open loop that starts fewer operations than asked measured another load.
 
-use super::{percent, ratio, some};
+use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::Record;
@@ -71,7 +71,7 @@ fn unsent(record: &Record) -> Vec<Finding> {
     let were = if pace.unsent == 1 { "was" } else { "were" };
     let message = format!(
         "{} that {were} due never started, {} of all",
-        some(pace.unsent, "operation"),
+        units::counted(pace.unsent, "operation"),
         percent(share)
     );
     vec![RULE.finding(severity, message, ADVICE)]
@@ -209,7 +209,7 @@ mod tests {
             found,
             [
                 "asked for 20.0 K/s, achieved 13.5 K/s (67.50%); of the hosts, node0 (rank 0) alone",
-                "65010 operations that were due never started, 24.5% of all; of the hosts, node0 (rank 0) alone"
+                "65,010 operations that were due never started, 24.5% of all; of the hosts, node0 (rank 0) alone"
             ]
         );
     }

@@ -1,11 +1,12 @@
 //! A rule of the audit: its text, and what finds it.
 
 use super::set::{Experiment, Located};
-use super::{MOST_NAMED, RULES, few};
+use super::{MOST_NAMED, RULES};
 use crate::{Finding, Severity};
 use record::{Record, by_machine};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use units::few;
 
 /// A rule as its reader must know it, and what looks for it.
 pub struct Rule {
@@ -148,8 +149,7 @@ fn called(these: &[&Record], all: &[Cow<'_, Record>]) -> String {
             Some(_) => {}
         }
     }
-    let names = names.into_iter().map(Cow::into_owned);
-    few(names.collect(), MOST_NAMED)
+    few(&names, MOST_NAMED)
 }
 
 /// What is found on each of several hosts, said once where it is the same, with their names. Those with
@@ -198,7 +198,7 @@ fn of_machines(hosts: &[Cow<'_, Record>], check: fn(&[&Record]) -> Vec<Finding>)
         }
     };
     in_short(said_once(found), |these| {
-        few(these.iter().map(name).collect(), MOST_NAMED)
+        few(&these.iter().map(name).collect::<Vec<_>>(), MOST_NAMED)
     })
 }
 
@@ -305,7 +305,7 @@ fn on_hosts(
     let told = said_once(found).into_iter();
     told.map(|(names, located)| Located {
         finding: on(
-            &few(names.into_iter().map(Cow::into_owned).collect(), MOST_NAMED),
+            &few(&names.into_iter().collect::<Vec<_>>(), MOST_NAMED),
             located.finding,
         ),
         ..located

@@ -1,7 +1,6 @@
 //! What the generator says that it did, against what the server counted.
 
 use super::set::device_log;
-use super::some;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Measurements, Operations, Record};
@@ -67,7 +66,7 @@ fn operations(
     let mut found = Vec::new();
     let message = format!(
         "{kind}: the generator counted {}, the server {counted}",
-        some(claimed, "successful operation")
+        units::counted(claimed, "successful operation")
     );
     if counted < claimed {
         found.push(RULE.finding(Severity::Invalid, message, ADVICE));

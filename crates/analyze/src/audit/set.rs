@@ -357,13 +357,7 @@ fn names(slots: &[Slot<'_>]) -> String {
     };
     let mut all: Vec<String> = slots.iter().map(|(_, record)| name(record)).collect();
     all.dedup();
-    let more = all.len().saturating_sub(3);
-    let shown = all.into_iter().take(3).collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        format!("{shown} and {more} more")
-    } else {
-        shown
-    }
+    units::few(&all, 3)
 }
 
 /// A number that a claim names.

@@ -1,9 +1,10 @@
 //! Two ranks on one machine are no two hosts.
 
-use super::{MOST_NAMED, few, few_told};
+use super::{MOST_NAMED, few_told};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Record, by_machine};
+use units::few;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -29,7 +30,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let shared = machines.filter(|ranks| ranks.len() > 1);
     let names = shared.map(|ranks| {
         let names = ranks.iter().map(|host| host.called().into_owned());
-        few(names.collect(), MOST_NAMED)
+        few(&names.collect::<Vec<_>>(), MOST_NAMED)
     });
     let shared: Vec<String> = names.collect();
     if shared.is_empty() {

@@ -1,6 +1,6 @@
 //! A verification without a checked operation proves nothing.
 
-use super::{counted, some};
+use super::counted;
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{Record, Status};
@@ -54,7 +54,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             Severity::Invalid,
             format!(
                 "--verify was asked for, and none of {} was checked",
-                some(reads, "read")
+                units::counted(reads, "read")
             ),
         )
     };

@@ -1,9 +1,10 @@
 //! In which unit records state what is compared. Numbers of other tools and of commands are never
 //! converted, so a ratio of two of them means something only where both have one unit.
 
-use super::{Question, some};
+use super::{MOST_NAMED, Question};
 use record::{Quantity, Record};
 use stats::Reason;
+use units::few;
 
 impl Question {
     /// The same with the unit in which the records state the metric.
@@ -25,7 +26,7 @@ pub(super) fn unlike_units<'r>(
         Reason::Audit(format!(
             "{} is stated in different units: {}",
             metric.name(),
-            some(&named)
+            few(&named, MOST_NAMED)
         ))
     })
 }

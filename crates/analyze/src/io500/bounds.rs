@@ -1,10 +1,10 @@
 //! What bounds the belief in an IO500-like score.
 
 use super::{IO500_STONEWALL, Io500Role, Nanos, Placed, Record};
-use crate::audit::some;
 use record::WalkLevels;
 use std::collections::BTreeSet;
 use units::lossless::u64_to_f64;
+use units::{counted, grouped};
 
 /// A share of a file in the cache below which reads count as coming from storage.
 const LITTLE_CACHED: f64 = 0.01;
@@ -144,13 +144,14 @@ fn found_others(phases: &[Placed<'_>]) -> Option<String> {
     let most = made + dirs + record.workers.len() as u64 + 1;
     let says = |most| {
         format!(
-            "find looked at {entries} entries, and {most} had been made: ranks saw different directories, or somebody else changed them, and its rate is of something else."
+            "find looked at {}, and {most} had been made: ranks saw different directories, or somebody else changed them, and its rate is of something else.",
+            counted(entries, "entry")
         )
     };
     if entries < made {
-        return Some(says(some(made, "file")));
+        return Some(says(counted(made, "file")));
     }
-    (entries > most).then(|| says(format!("{most} at most")))
+    (entries > most).then(|| says(format!("{} at most", grouped(most))))
 }
 
 fn changed(phases: &[Placed<'_>]) -> Option<String> {

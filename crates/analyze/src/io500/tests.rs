@@ -151,7 +151,7 @@ fn a_walk_that_looked_at_something_else_than_was_made_is_told() {
     // 30,000 files of two phases; and with 80,000 directories that it read, and one file of data.
     with(
         &|of| of[4].walk.as_mut().unwrap().entries = 29_999,
-        "find looked at 29999 entries, and 30000 files had been made: ranks saw different",
+        "find looked at 29,999 entries, and 30,000 files had been made: ranks saw different",
     );
     with(
         &|of| {
@@ -161,7 +161,7 @@ fn a_walk_that_looked_at_something_else_than_was_made_is_told() {
     );
     with(
         &|of| of[4].walk.as_mut().unwrap().entries = 110_002,
-        "find looked at 110002 entries, and 110001 at most had been made:",
+        "find looked at 110,002 entries, and 110,001 at most had been made:",
     );
 }
 

@@ -3,9 +3,9 @@
 use super::Figure;
 use super::cells::figure;
 use super::rows::Slot;
-use crate::audit::some;
 use record::{Quantity, QuantityValue};
 use std::collections::{BTreeMap, BTreeSet};
+use units::counted;
 
 /// What one of several hosts did in a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,11 @@ pub(super) fn sizes(slots: &[Slot<'_>]) -> BTreeSet<Option<String>> {
         Some((there, group.machines?))
     });
     let text = |(ranks, machines): (usize, u32)| {
-        format!("{} on {}", some(ranks, "rank"), some(machines, "machine"))
+        format!(
+            "{} on {}",
+            counted(ranks, "rank"),
+            counted(machines, "machine")
+        )
     };
     groups.map(|of| of.map(text)).collect()
 }

@@ -6,7 +6,11 @@ use host::Machine;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
+use units::few;
 use workload::EngineTarget;
+
+/// So many of several ranks are named.
+const MOST_NAMED: usize = 4;
 
 /// What a rank says of the place where it runs.
 pub(super) fn place_word(machine: &Machine, works: &[GroupWork]) -> Value {
@@ -108,11 +112,11 @@ pub(super) fn notes(places: &[Value], called: impl Fn(u32) -> String) -> Vec<Str
         }
     }
     let shared = machines.into_values().filter(|ranks| ranks.len() > 1);
-    let shared: Vec<String> = shared.map(|ranks| few(&ranks)).collect();
+    let shared: Vec<String> = shared.map(|ranks| few(&ranks, MOST_NAMED)).collect();
     let bound = (!bound.is_empty()).then(|| {
         format!(
             "the launcher left fewer CPUs than there are workers: {}; tell it not to bind: --bind-to none (Open MPI), -bind-to none (MPICH), --cpu-bind=none --whole (Slurm)",
-            few(&bound)
+            few(&bound, MOST_NAMED)
         )
     });
     let shared = (!shared.is_empty()).then(|| {
@@ -122,15 +126,6 @@ pub(super) fn notes(places: &[Value], called: impl Fn(u32) -> String) -> Vec<Str
         )
     });
     bound.into_iter().chain(shared).collect()
-}
-
-/// The first of them, and how many more there are.
-fn few(names: &[String]) -> String {
-    const MOST: usize = 4;
-    match names.len() {
-        all if all <= MOST => names.join(", "),
-        all => format!("{} and {} more", names[..MOST].join(", "), all - MOST),
-    }
 }
 
 #[cfg(test)]

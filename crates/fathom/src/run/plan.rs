@@ -89,7 +89,7 @@ fn files(resolved: &Resolved) -> Option<String> {
         0 => String::new(),
         _ => format!("; directories: {dirs}"),
     };
-    (files > 0).then(|| format!("  files: {files}, {}{dirs}", told::some(&names)))
+    (files > 0).then(|| format!("  files: {files}, {}{dirs}", units::few(&names, told::FEW)))
 }
 
 /// What would be written to the targets, and when.

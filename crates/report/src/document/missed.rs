@@ -3,9 +3,10 @@
 
 use super::Sentence;
 use super::rows::ALL;
-use crate::words::some;
+use crate::words::MOST_NAMED;
 use analyze::{Study, StudyRow};
 use record::{Threshold, ThresholdResult};
+use units::few;
 
 /// Stands before what missed a threshold.
 pub(super) const MISSED: &str = "✕";
@@ -31,7 +32,7 @@ pub(super) fn sentences(study: &Study) -> impl Iterator<Item = Sentence> {
                 .collect(),
             scope: "",
             verdict: None,
-            text: format!("Missed: {}.", some(&texts)),
+            text: format!("Missed: {}.", few(&texts, MOST_NAMED)),
         })
     })
 }

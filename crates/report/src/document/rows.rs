@@ -7,11 +7,12 @@ use super::{
     bounds, hosts, intervals, loads, numbers,
 };
 use crate::comparison::{drift_lines, shown};
-use crate::words::{counted, some};
+use crate::words::{MOST_NAMED, counted};
 use analyze::{Cell, Figure, RowComparison, Study, StudyRow, is_told_apart};
 use record::Quantity;
 use stats::{Reason, Verdict};
 use std::collections::BTreeSet;
+use units::few;
 
 /// The name that a study gives to all kinds of operations together.
 pub(super) const ALL: &str = "all";
@@ -179,7 +180,10 @@ fn sides(study: &Study, index: usize) -> Table<'_> {
         .map(|(arm, _)| study.arms[arm].name.clone())
         .collect();
     if !absent.is_empty() {
-        let text = format!("without a record that counts here: {}", some(&absent));
+        let text = format!(
+            "without a record that counts here: {}",
+            few(&absent, MOST_NAMED)
+        );
         out.notes.push(text);
     }
     out
@@ -347,7 +351,7 @@ fn missing(study: &Study, lines: &[Measured<'_>], metric: &Quantity) -> Vec<Stri
     }
     let texts = out
         .into_iter()
-        .map(|(note, whose)| format!("{note}: {}", some(&whose)));
+        .map(|(note, whose)| format!("{note}: {}", few(&whose, MOST_NAMED)));
     texts.collect()
 }
 

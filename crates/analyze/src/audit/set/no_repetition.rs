@@ -1,12 +1,12 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
-use super::super::some;
 use super::order_aliased::is_unsaid;
 use super::{Arm, Experiment, Located, arm, cells, names, repetitions};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::UnsaidPlace;
 use std::collections::BTreeSet;
+use units::counted;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -57,7 +57,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .filter_map(|slots| slots.first().copied())
         .collect();
     let have = if cells.len() == 1 { "has" } else { "have" };
-    let all = some(cells.len(), "result");
+    let all = counted(cells.len(), "result");
     if let Some(blocks) = over_all_rows(experiment) {
         let message = format!(
             "{} of {all} {have} fewer than {FEWEST} repetitions, the fewest {fewest}: only the verdicts over all rows, of {blocks} blocks, have an interval",

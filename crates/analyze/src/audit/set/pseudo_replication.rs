@@ -133,14 +133,11 @@ fn ranks_apart(experiment: &Experiment<'_>, told: &[Located]) -> Vec<Located> {
     let apart = groups.into_values().filter_map(|ranks| {
         let ids: BTreeSet<&str> = ranks.iter().map(|rank| rank.id.as_str()).collect();
         let size = ranks.first()?.group.as_ref()?.size;
-        let shown = ranks.iter().take(3).map(|rank| rank.generator().called());
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        let more = match ranks.len().saturating_sub(3) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let called = ranks.iter().map(|rank| rank.generator().called());
+        let called: Vec<_> = called.collect();
         let message = format!(
-            "{shown}{more} of {size} ranks stand as records of their own: they are one trial, and none repeats another"
+            "{} of {size} ranks stand as records of their own: they are one trial, and none repeats another",
+            units::few(&called, 3)
         );
         let found = RULE.about(None, experiment.severity(), message, ADVICE_ON_RANKS);
         (ids.len() > 1).then_some(found)

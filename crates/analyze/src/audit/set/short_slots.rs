@@ -1,11 +1,11 @@
 //! Slots may be short if there are enough of them.
 
 use super::super::short_run::{ADVICE, least};
-use super::super::some;
 use super::{Experiment, Located, grouped};
 use crate::audit::short_run::RULE;
 use crate::{Effective, Severity};
 use units::Nanos;
+use units::counted;
 
 pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let slots = experiment.planned();
@@ -35,7 +35,7 @@ pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         Severity::Invalid | Severity::Warning => format!(
             "{} of {} {} measured for too short a time, the shortest, {row} of {arm}, for {} in all",
             short.len(),
-            some(cells.len(), "result"),
+            counted(cells.len(), "result"),
             if cells.len() == 1 { "was" } else { "were" },
             Nanos(all)
         ),

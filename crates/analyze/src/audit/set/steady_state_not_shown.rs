@@ -2,10 +2,10 @@
 //! can show that they were.
 
 use super::super::not_steady::why_not;
-use super::super::some;
 use super::{Experiment, Located, Slot, grouped, names};
 use crate::audit::not_steady::RULE;
 use crate::{Effective, Severity};
+use units::counted;
 
 /// Slots of an arm that may fail the gate.
 const MOST_SHARE: f64 = 0.2;
@@ -27,7 +27,7 @@ fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
         (failing as f64 > MOST_SHARE * slots.len() as f64).then(|| {
             let message = format!(
                 "{failing} of {} of {row} of {arm} {} not in steady state",
-                some(slots.len(), "slot"),
+                counted(slots.len(), "slot"),
                 if slots.len() == 1 { "was" } else { "were" }
             );
             let advice = "lengthen the warm-up or the slots until the rate has settled; a burst that is meant must be all that is measured";
@@ -55,7 +55,7 @@ fn unknown(experiment: &Experiment<'_>) -> Option<Located> {
         let (have, their) = if silent.len() == 1 { ("has", "its") } else { ("have", "their") };
         let message = format!(
             "{} of less than 30 s {have} no series: nothing shows that {their} rate had settled ({})",
-            some(silent.len(), "result"),
+            counted(silent.len(), "result"),
             names(&silent)
         );
         let advice =

@@ -1,11 +1,11 @@
 //! On a machine that is lent, what the host took must be written down.
 
 use super::super::provider_limit::is_cloud;
-use super::super::some;
 use super::{Experiment, Located, Slot, names};
 use crate::Severity;
 use crate::audit::starved::RULE;
 use record::Record;
+use units::counted;
 
 pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let lent = |record: &Record| {
@@ -26,7 +26,7 @@ pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     }
     let message = format!(
         "{} {} of a virtual machine, and the CPU time that its host took is not recorded ({})",
-        some(silent.len(), "result"),
+        counted(silent.len(), "result"),
         if silent.len() == 1 { "is" } else { "are" },
         names(&silent)
     );

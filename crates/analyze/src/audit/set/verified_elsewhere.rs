@@ -1,11 +1,11 @@
 //! Data that were verified in another run say nothing of the data of this one.
 
-use super::super::some;
 use super::{Experiment, Located, claimed};
 use crate::Effective;
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::Record;
+use units::counted;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     }
     let message = format!(
         "the data are said to be verified, and none of {} checked any",
-        some(experiment.slots.len(), "measured run")
+        counted(experiment.slots.len(), "measured run")
     );
     let advice = "measure with --verify, which checks every read against what must be there, or verify the target of the measured run afterwards";
     vec![RULE.about(Some(*index), experiment.severity(), message, advice)]
