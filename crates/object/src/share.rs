@@ -85,22 +85,23 @@ mod tests {
     use super::*;
     use crate::ramp::{Ramp, Schedule, Spacing};
     use proptest::prelude::*;
+    use std::collections::HashSet;
     use units::random::Random;
 
-    #[test]
-    fn a_part_says_of_what_is_divided_what_all_have() {
+    /// A download of which so much is asked.
+    fn plan(words: &[(&str, &str)]) -> LoadPlan {
         let mut asked = crate::AskedLoad::default();
-        for (name, text) in [
-            ("target", "http://h:1/x"),
-            ("rate", "300"),
-            ("iterations", "31"),
-            ("seeds", "200"),
-        ] {
+        for (name, text) in [("target", "http://h:1/x")].iter().chain(words) {
             let option = crate::LoadOption::named(name).unwrap();
             option.read(&mut asked, text).unwrap();
         }
         let scenario = crate::Scenario::preset("download").unwrap();
-        let whole = asked.plan(scenario, crate::LoadKeys::default(), 4).unwrap();
+        asked.plan(scenario, crate::LoadKeys::default(), 4).unwrap()
+    }
+
+    #[test]
+    fn a_part_says_of_what_is_divided_what_all_have() {
+        let whole = plan(&[("rate", "300"), ("iterations", "31"), ("seeds", "200")]);
         let part = whole.shared(LoadShare { rank: 2, size: 3 }).unwrap();
         assert_eq!(part.iterations, Some(10));
         assert_eq!(part.effective(), whole.effective());
@@ -110,17 +111,7 @@ mod tests {
     #[test]
     fn fewer_of_a_thing_than_ranks_are_refused_and_one_is_no_several() {
         let refused = |seeds: &str, turns: &str| {
-            let mut asked = crate::AskedLoad::default();
-            for (name, text) in [
-                ("target", "http://h:1/x"),
-                ("seeds", seeds),
-                ("iterations", turns),
-            ] {
-                let option = crate::LoadOption::named(name).unwrap();
-                option.read(&mut asked, text).unwrap();
-            }
-            let scenario = crate::Scenario::preset("download").unwrap();
-            let whole = asked.plan(scenario, crate::LoadKeys::default(), 4).unwrap();
+            let whole = plan(&[("seeds", seeds), ("iterations", turns)]);
             let error = whole.shared(LoadShare { rank: 0, size: 3 }).unwrap_err();
             error.to_string()
         };
@@ -177,6 +168,51 @@ mod tests {
             parts.sort_unstable();
             prop_assert_eq!(whole.len(), parts.len());
             prop_assert!(whole.iter().zip(&parts).all(|(one, other)| one.abs_diff(*other) < 10));
+        }
+
+        #[test]
+        fn arrivals_by_chance_of_all_ranks_are_streams_of_their_own_and_add_up_to_the_rate(
+            size in 1_u32..6,
+            threads in 1_u32..4,
+            rate in 500_u32..3000,
+            turns in 6_u64..10_000,
+            seed in any::<u64>(),
+        ) {
+            let (rate_text, turns_text) = (rate.to_string(), turns.to_string());
+            let whole = plan(&[
+                ("rate", &rate_text),
+                ("arrival", "poisson"),
+                ("duration", "1s"),
+                ("iterations", &turns_text),
+                ("seeds", "200"),
+            ]);
+            let (mut per_second, mut of_turns, mut all) = (0.0, 0, Vec::new());
+            let mut begins = HashSet::new();
+            for rank in 0..size {
+                let part = whole.shared(LoadShare { rank, size }).unwrap();
+                let Arrivals::Open { rate, spacing, .. } = &part.scenario.arrivals else {
+                    panic!("it has a rate");
+                };
+                prop_assert_eq!(*spacing, Spacing::Poisson);
+                prop_assert_eq!(rate.total_ns(), 1_000_000_000);
+                per_second += rate.mean();
+                of_turns += part.iterations.unwrap();
+                for worker in 0..threads {
+                    let random = rate.random(seed, part.share.stream(worker));
+                    let later = part.share.later();
+                    let place = (worker, threads);
+                    let mut schedule = Schedule::new(rate, *spacing, place, later, random);
+                    let own: Vec<u64> = std::iter::from_fn(|| schedule.next()).collect();
+                    begins.insert(own[..3].to_vec());
+                    all.extend(own);
+                }
+            }
+            let asked = f64::from(rate);
+            prop_assert!((per_second - asked).abs() < 1e-6 * asked, "{}", per_second);
+            prop_assert_eq!(of_turns, turns);
+            prop_assert_eq!(begins.len(), (size * threads) as usize, "two draw alike");
+            let beyond = (all.len() as f64 - asked).abs() / asked.sqrt();
+            prop_assert!(beyond < 7.0, "{} of {}", all.len(), asked);
         }
     }
 }
