@@ -623,6 +623,30 @@ fn a_server_that_dies_is_not_asked_in_a_spin_and_what_was_measured_is_kept() {
 }
 
 #[test]
+fn objects_that_may_never_have_come_to_be_are_at_most_left() {
+    for fails in [true, false] {
+        let server = Server::start(move |asked| {
+            let is_object = asked.path.matches('/').count() > 1;
+            match asked.method.as_str() {
+                "DELETE" if is_object => Act::Status(403, "AccessDenied"),
+                "PUT" if is_object && fails && asked.number % 2 == 0 => {
+                    Act::Status(503, "SlowDown")
+                }
+                _ => Act::Answer,
+            }
+        });
+        let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
+        plan.iterations = Some(20);
+        let record = run(&plan);
+        let [left] = record.left_over.as_slice() else {
+            panic!("{:?}", record.left_over);
+        };
+        assert_eq!((left.count, left.is_at_most), (20, fails));
+        assert_eq!(server.objects() < 20, fails, "{}", server.objects());
+    }
+}
+
+#[test]
 fn a_target_that_is_not_there_is_told() {
     let port = { Server::start(|_| Act::Answer).port };
     let error = execute(

@@ -29,6 +29,9 @@ use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 /// So often signals are looked at, and whether the first rank knows of one.
 const LOOK_NS: u64 = 100_000_000;
 const NAMED_LOOK_NS: u64 = 5_000_000;
+/// A launcher that was just started loses a signal or hangs at it: it has so long to begin its ranks before
+/// it is sent the first.
+const BEGIN_NS: u64 = 1_000_000_000;
 /// A launcher that was asked to end by a signal has so long until it is told, and so long until it
 /// is killed; while ranks say that they still work, as for a removal of minutes, it is not told.
 const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
@@ -208,9 +211,10 @@ impl Waited<'_> {
                 self.overdue = Some(overdue);
                 self.tell(overdue);
             }
-            let caught = sys::caught_signal();
+            let have_begun = self.of_ranks.muster.is_complete();
+            let caught = sys::caught_signal()
+                .filter(|caught| caught.impatient || may_be_asked(waited, have_begun));
             let is_named = caught.is_none_or(|caught| {
-                let have_begun = self.of_ranks.muster.is_complete();
                 caught.impatient || self.naming.is_done(now, caught.signal, have_begun)
             });
             look_ns = if is_named { LOOK_NS } else { NAMED_LOOK_NS };
@@ -260,6 +264,11 @@ impl Waited<'_> {
         };
         say(&format!("{begun}; {what}"));
     }
+}
+
+/// Whether a launcher that was started so long ago may be sent a signal.
+fn may_be_asked(since_ns: u64, have_begun: bool) -> bool {
+    have_begun || since_ns >= BEGIN_NS
 }
 
 /// What a launcher is to be told, and when.
@@ -362,6 +371,18 @@ mod tests {
         let of_open_mpi = told_by(Dialect::OpenMpi, None, Some(3));
         assert_eq!(of_open_mpi, [(3, 10), (18, 15), (23, 9)]);
         assert_eq!(Dialect::OpenMpi.asking(2, false), 2);
+    }
+
+    #[test]
+    fn a_launcher_begins_its_ranks_before_it_is_asked_to_end_or_has_had_the_time_to() {
+        for (since_ns, have_begun, may) in [
+            (0, false, false),
+            (BEGIN_NS - 1, false, false),
+            (0, true, true),
+            (BEGIN_NS, false, true),
+        ] {
+            assert_eq!(may_be_asked(since_ns, have_begun), may);
+        }
     }
 
     #[test]

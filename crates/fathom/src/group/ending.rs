@@ -137,6 +137,8 @@ pub(super) fn leave_part(connection: &RankLink, part: &Record, fault: &PeerFault
     for left in &part.left_over {
         say(&format!("{called}: {left}"));
     }
+    // Launchers kill the others once this rank has ended, and the first says no more.
+    crate::exit::say_end(part.outcome.exit_code);
 }
 
 /// Whoever asks twice for the end has not lost the others, but does not wait for them.

@@ -21,7 +21,7 @@ fn why(is_given_up: bool, first: Option<&Failure>) -> String {
 
 impl Bulk {
     /// How many objects could not be removed; the record says why.
-    pub(crate) fn tell_of_left(&self, done: &Done, record: &mut Record) -> u64 {
+    pub(crate) fn tell_of_left(&self, done: &Done, is_in_doubt: bool, record: &mut Record) -> u64 {
         let left = to_u64(done.undone.len());
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
@@ -29,7 +29,7 @@ impl Bulk {
             record.leave(LeftOver {
                 kind: LeftKind::Objects,
                 count: left,
-                is_at_most: done.unanswered > 0,
+                is_at_most: is_in_doubt || done.unanswered > 0,
                 why: [why(is_given_up, done.first.as_ref())].into(),
                 names: [format!("{names}{removal}")].into(),
             });

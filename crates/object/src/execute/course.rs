@@ -93,6 +93,8 @@ pub(super) fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) ->
 /// What users left on the server.
 pub(super) struct Remains {
     pub(super) objects: Vec<Object>,
+    /// Whether some of these may not be there.
+    pub(super) is_in_doubt: bool,
     pub(super) uploads: Vec<(Object, String)>,
     /// Whether there may be uploads of which only the server knows.
     pub(super) may_hide_uploads: bool,
@@ -105,6 +107,7 @@ impl Remains {
         let objects = reports.iter().flat_map(|done| done.objects.iter().copied());
         Self {
             objects: objects.filter(is_named).collect(),
+            is_in_doubt: reports.iter().any(|done| done.is_in_doubt),
             uploads: reports
                 .iter()
                 .flat_map(|done| done.uploads.iter().cloned())

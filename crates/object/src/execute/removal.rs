@@ -28,7 +28,7 @@ impl Setup {
         if aborted.is_given_up {
             give_up(record);
         }
-        self.delete(&remains.objects, record);
+        self.delete(&remains.objects, remains.is_in_doubt, record);
     }
 
     /// Removes what the setup made, unless it shall stay, and tells the record.
@@ -42,7 +42,7 @@ impl Setup {
 
     /// Removes the objects of the setup; the bucket is left.
     pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
-        self.delete(self.seeds.left(), record);
+        self.delete(self.seeds.left(), false, record);
         self.bucket()
     }
 
@@ -50,14 +50,14 @@ impl Setup {
         LeftBucket(Some(self.bulk).filter(|_| !self.keep))
     }
 
-    /// Removes objects, unless they shall stay.
-    fn delete(&self, objects: &[Object], record: &mut Record) {
+    /// Removes objects, unless they shall stay; where they are in doubt some may not be there.
+    fn delete(&self, objects: &[Object], is_in_doubt: bool, record: &mut Record) {
         let (mut left, mut teardown) = (to_u64(objects.len()), Measurements::default());
         if !self.keep {
             let done = self
                 .bulk
                 .each(Call::Delete, objects, &sys::is_told_twice, &mut |_| ());
-            left = self.bulk.tell_of_left(&done, record);
+            left = self.bulk.tell_of_left(&done, is_in_doubt, record);
             if done.unreached > 0 {
                 give_up(record);
             }

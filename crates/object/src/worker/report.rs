@@ -26,6 +26,8 @@ pub(crate) struct ThreadReport {
     /// Multipart uploads that are, or may be, open there.
     pub(crate) uploads: Vec<(Object, String)>,
     pub(crate) may_hide_uploads: bool,
+    /// Some of the objects may not be there: the last that was asked about them failed.
+    pub(crate) is_in_doubt: bool,
 }
 
 /// Plain counters of a thread, by name.
@@ -46,7 +48,7 @@ impl Running {
         self.close();
         let ledger = &self.thread.ledger;
         let (mut objects, mut uploads) = (Vec::new(), Vec::new());
-        let (mut posted, mut may_hide_uploads) = (0, false);
+        let (mut posted, mut may_hide_uploads, mut is_in_doubt) = (0, false, false);
         for owned in &self.owned {
             let owned = owned.borrow();
             objects.extend(
@@ -59,6 +61,7 @@ impl Running {
             );
             uploads.extend(owned.uploads.iter().cloned());
             may_hide_uploads |= owned.may_hide_uploads;
+            is_in_doubt |= owned.pending.is_some() || !owned.doubtful.is_empty();
             posted += owned.posted;
         }
         let measured = ledger.live.snapshot();
@@ -94,6 +97,7 @@ impl Running {
             objects,
             uploads,
             may_hide_uploads,
+            is_in_doubt,
         }
     }
 }
