@@ -23,16 +23,23 @@ const OF_LAUNCHERS: [&str; 9] = [
     "SLURM_JOB_ID",
 ];
 
-fn fathom(dir: &Path, words: &str, env: &[(&str, &str)]) -> (Option<i32>, String) {
-    let mut command = Command::new(FATHOM);
-    command
+/// A command that ends whatever happens. A signal to it reaches the program once.
+fn command(dir: &Path, words: &str, env: &[(&str, &str)]) -> Command {
+    let mut out = Command::new("timeout");
+    out.args(["--foreground", "-k", "30", "100", "env"])
+        .args(env.iter().map(|(name, value)| format!("{name}={value}")))
+        .arg(FATHOM)
         .args(words.split_whitespace())
         .current_dir(dir)
         .stdin(Stdio::null());
     for name in OF_LAUNCHERS {
-        command.env_remove(name);
+        out.env_remove(name);
     }
-    let output = command.envs(env.iter().copied()).output().unwrap();
+    out
+}
+
+fn fathom(dir: &Path, words: &str, env: &[(&str, &str)]) -> (Option<i32>, String) {
+    let output = command(dir, words, env).output().unwrap();
     let said = [&output.stdout, &output.stderr]
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
         .concat();
@@ -112,7 +119,10 @@ fn a_command_that_no_host_could_do_is_refused_before_anything_is_started() {
 
 /// A launcher that says it is of this make, and does the rest.
 fn launcher(dir: &Path, version: &str, rest: &str) -> PathBuf {
-    let path = dir.join("mpirun");
+    launcher_at(dir.join("mpirun"), version, rest)
+}
+
+fn launcher_at(path: PathBuf, version: &str, rest: &str) -> PathBuf {
     let text =
         format!("#!/bin/sh\nif [ \"$1\" = --version ]; then echo '{version}'; exit; fi\n{rest}\n");
     fs::write(&path, text).unwrap();
@@ -124,6 +134,8 @@ fn launcher(dir: &Path, version: &str, rest: &str) -> PathBuf {
 const STARTS_ONE: &str =
     "while [ $# -gt 0 ]; do case \"$1\" in */fathom) exec \"$@\";; esac; shift; done";
 const RUN: &str = "run x --file-size 1M --duration 100ms --no-live";
+/// The second can be no name, so that nobody is asked for it in a network.
+const UNKNOWN: &str = "localhost,nowhere..invalid";
 
 #[test]
 fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
@@ -171,17 +183,57 @@ fn the_line_of_each_launcher_is_shown_and_nothing_is_started() {
         assert!(code == Some(0) && said.contains(wanted), "{words}: {said}");
     }
     let program = launcher(dir.path(), "HYDRA build details:", "");
-    let words = format!(
-        "{RUN} --hostfile hosts --launcher {} --dry-run",
-        program.display()
-    );
-    let (code, said) = fathom(dir.path(), &words, &[]);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        code == Some(0) && said.contains("-hosts a:1,b:2 -n 3"),
-        "{said}"
-    );
+    fs::write(
+        dir.path().join("job.fio"),
+        "[j]\nfilename=x\nsize=1m\nrw=read\n",
+    )
+    .unwrap();
+    for words in [
+        format!("{RUN} --hostfile hosts"),
+        format!("{RUN} --clients-file hosts"),
+        "run --fio job.fio --hosts a,b:2".to_owned(),
+    ] {
+        let words = format!("{words} --launcher {} --dry-run", program.display());
+        let (code, said) = fathom(dir.path(), &words, &[]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            code == Some(0)
+                && said.contains("-hosts a:1,b:2 -n 3")
+                && !said.contains("-file hosts"),
+            "{words}: {said}"
+        );
+    }
     assert!(!dir.path().join("x").exists());
+}
+
+#[test]
+fn nobody_names_a_launcher_and_it_is_srun_inside_of_an_allocation_of_slurm() {
+    let dir = tempfile::tempdir().unwrap();
+    let [srun, mpirun, mpiexec] = ["srun", "mpirun", "mpiexec"].map(|name| dir.path().join(name));
+    launcher_at(srun.clone(), "slurm 23.11", "");
+    launcher_at(mpirun.clone(), "mpirun (Open MPI) 4.1.4", "");
+    launcher_at(mpiexec.clone(), "HYDRA build details:", "");
+    let path = dir.path().display().to_string();
+    let chosen = |words: &str, job: Option<(&str, &str)>| {
+        let env: Vec<_> = job.into_iter().chain([("PATH", path.as_str())]).collect();
+        let (code, said) = fathom(
+            dir.path(),
+            &format!("{RUN} --hosts a --dry-run {words}"),
+            &env,
+        );
+        assert_eq!(code, Some(0), "{said}");
+        PathBuf::from(said.split_whitespace().next().unwrap())
+    };
+    let job = Some(("SLURM_JOB_ID", "7"));
+    for words in ["", "--launcher auto"] {
+        assert_eq!(chosen(words, job), srun, "{words}");
+        assert_eq!(chosen(words, None), mpirun, "{words}");
+    }
+    assert_eq!(chosen("--launcher mpirun", job), mpirun);
+    // An allocation without srun has the others, and mpiexec is the last of them.
+    fs::remove_file(srun).unwrap();
+    fs::remove_file(mpirun).unwrap();
+    assert_eq!(chosen("", job), mpiexec);
 }
 
 #[test]
@@ -281,8 +333,21 @@ fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
             "--hosts a --rank 0/2 --clock unsynchronised --start-at 2030-01-01T00:00:00Z --records r",
             "give one of them",
         ),
-        ("--mode service", "no host needs a service"),
-        ("--hosts a --listen-port 9000", "no host needs a service"),
+        ("--clients-file bad", "line 2"),
+        ("--hosts a --clients-file empty", "give one of them"),
+        ("--mode service", "--mode service: no host needs a service"),
+        (
+            "--hosts a --mode coordinator",
+            "--mode coordinator: no host needs a service",
+        ),
+        (
+            "--hosts a --listen-port 9000",
+            "--listen-port: no host needs a service",
+        ),
+        (
+            "--hosts a --mode standalone --worker-port 9000",
+            "--worker-port: no host needs a service",
+        ),
         (other, "Fathom knows the words of"),
     ] {
         let (code, said) = fathom(dir.path(), &format!("{RUN} {words}"), &[]);
@@ -417,14 +482,24 @@ fn the_end_of_ranks_is_told_from_that_of_their_launcher() {
     let missing = RUN.replace(" x ", " missing/x ");
     let (code, said) = fathom(dir.path(), &format!("{missing} {hosts}"), &[]);
     assert_eq!(code, Some(2), "{said}");
+    // Ranks of a job file of fio are begun as others are.
+    let job = "[j]\nfilename=x\nsize=1m\nrw=randread\nbs=4k\nruntime=100ms\ntime_based\n";
+    fs::write(dir.path().join("job.fio"), job).unwrap();
+    let by_job = format!("run --fio job.fio --no-live --records fio.jsonl {hosts}");
+    let (code, said) = fathom(dir.path(), &by_job, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let kept = record::read_records(&dir.path().join("fio.jsonl")).unwrap();
+    assert!(kept.records[0].operations.count() > 0, "{said}");
     for end in ["exit 0", "exit 1", "exit 2", "exit 255", "kill -9 $$"] {
         let program = launcher(dir.path(), "HYDRA build details:", end);
-        let hosts = format!("--hosts localhost --launcher {}", program.display());
+        let hosts = format!("--hosts {UNKNOWN} --launcher {}", program.display());
         let (code, said) = fathom(dir.path(), &format!("{RUN} {hosts}"), &[]);
         assert_eq!(code, Some(5), "{end}: {said}");
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            said.contains("no rank said how") && said.contains("must let `ssh HOST"),
+            said.contains("no rank said how")
+                && said.contains("This machine knows no address of nowhere..invalid. Each of")
+                && said.contains("must let `ssh HOST"),
             "{end}: {said}"
         );
     }
@@ -460,12 +535,15 @@ fn ranks_that_do_not_begin_are_told_of_and_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let begins = STARTS_ONE.replace("exec \"$@\"", "\"$@\"; exec sleep 300");
     for (rest, begun) in [
-        ("exec sleep 300", "0 of 2 ranks have begun;"),
+        (
+            "exec sleep 300",
+            "0 of 2 ranks have begun (this machine knows no address of nowhere..invalid);",
+        ),
         (begins.as_str(), "1 of 2 ranks have begun (on "),
     ] {
         let program = launcher(dir.path(), "HYDRA build details:", rest);
         let hosts = format!(
-            "--hosts a,b --lost-after 4s --launcher {}",
+            "--hosts {UNKNOWN} --lost-after 4s --launcher {}",
             program.display()
         );
         let (code, said) = fathom(dir.path(), &format!("{RUN} --records r.jsonl {hosts}"), &[]);
@@ -477,7 +555,10 @@ fn ranks_that_do_not_begin_are_told_of_and_not_waited_for() {
                 said.contains(&format!("{begun} the others are waited for; Ctrl-C")),
                 "{said}"
             );
-            assert!(said.contains("a, b must let `ssh HOST"), "{said}");
+            assert!(
+                said.contains("localhost, nowhere..invalid must let `ssh HOST"),
+                "{said}"
+            );
         } else {
             // The one that begins finds that it is alone, and that is the end of all.
             assert_eq!(code, Some(2), "{said}");
@@ -518,12 +599,7 @@ fn signalled(dir: &Path, rest: &str, words: &str, signal: i32) -> Option<i32> {
         "{RUN} {words} --hosts localhost --launcher {}",
         program.display()
     );
-    let mut child = Command::new(FATHOM)
-        .args(words.split_whitespace())
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command(dir, &words, &[]).spawn().unwrap();
     for _ in 0..3000 {
         if dir.join("ready").exists() {
             break;

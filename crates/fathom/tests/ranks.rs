@@ -8,9 +8,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+/// A command that ends whatever happens. A signal to it reaches the program once.
 fn fathom(dir: &Path, arguments: &str) -> Command {
-    let mut out = Command::new(env!("CARGO_BIN_EXE_fathom"));
-    out.args(arguments.split_whitespace())
+    let mut out = Command::new("timeout");
+    out.args(["--foreground", "-k", "5", "200"])
+        .arg(env!("CARGO_BIN_EXE_fathom"))
+        .args(arguments.split_whitespace())
         .current_dir(dir)
         .env_remove("JOB_COMPLETION_INDEX");
     out
@@ -267,6 +270,27 @@ fn a_part_that_cannot_be_read_gives_the_rest_and_names_the_limit() {
     assert_eq!(rest.outcome.status, Status::Incomplete);
     assert_eq!((rest.hosts.len(), rest.group.unwrap().lost[0].rank), (2, 2));
 
+    // Nor is one that counts more than can be added, as if it were the third.
+    let text = std::fs::read_to_string(dir.path().join("part-1.jsonl")).unwrap();
+    let (before, buckets) = text.split_once("\"buckets\":[[").unwrap();
+    let (bucket, rest) = buckets.split_once(',').unwrap();
+    let (_, rest) = rest.split_once(']').unwrap();
+    let full = format!("{before}\"buckets\":[[{bucket},{}]{rest}", u64::MAX);
+    let full = full.replace("\"rank\":1", "\"rank\":2");
+    std::fs::write(dir.path().join("full.jsonl"), full).unwrap();
+    let (code, said) = ended(
+        dir.path(),
+        "merge part-0.jsonl part-1.jsonl full.jsonl --max-skew 60s -o full-rest.jsonl",
+    );
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains("full.jsonl, line 1 is skipped: not a record: histogram counts overflow")
+            && said.contains("rank 2 of 3 is missing"),
+        "{said}"
+    );
+    let rest = record(dir.path(), "full-rest.jsonl");
+    assert_eq!((rest.hosts.len(), rest.group.unwrap().lost[0].rank), (2, 2));
+
     // A name that nothing has is a slip, and what would be written is not what was meant.
     let (code, said) = ended(
         dir.path(),
@@ -300,16 +324,26 @@ fn a_code_that_the_record_does_not_explain_is_explained() {
         .unwrap()
         .append(&stranger)
         .unwrap();
-    let (code, said) = ended(
-        dir.path(),
-        "merge part-0.jsonl part-1.jsonl stranger.jsonl --max-skew 60s -o among.jsonl",
-    );
-    assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("stranger.jsonl is no part of a group")
-            && said.contains("the exit code is 2: of what was given some is no part of it"),
-        "{said}"
-    );
+    // A run of one host, and a record that was kept before there were groups.
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/schema_one");
+    let old = std::fs::read_to_string(old.join("records.jsonl")).unwrap();
+    let old = old.lines().next().unwrap();
+    assert!(old.starts_with("{\"schema\":1,"));
+    std::fs::write(dir.path().join("old.jsonl"), format!("{old}\n")).unwrap();
+    for name in ["stranger.jsonl", "old.jsonl"] {
+        let (code, said) = ended(
+            dir.path(),
+            &format!("merge part-0.jsonl part-1.jsonl {name} --max-skew 60s -o with-{name}"),
+        );
+        assert_eq!(code, Some(2), "{said}");
+        assert!(
+            said.contains(&format!("{name} is no part of a group"))
+                && said.contains("the exit code is 2: of what was given some is no part of it"),
+            "{said}"
+        );
+        let rest = record(dir.path(), &format!("with-{name}"));
+        assert_eq!(rest.hosts.len(), 2, "{name}");
+    }
 }
 
 #[test]
@@ -568,7 +602,7 @@ fn a_rank_whose_file_another_of_its_machine_has_is_told_that_each_needs_its_own(
         std::thread::yield_now();
     }
     let (code, said) = ended(dir.path(), &of(1));
-    first.kill().unwrap();
+    assert!(sys::signal_process(first.id(), 15).unwrap());
     first.wait().unwrap();
     assert_eq!(code, Some(2), "{said}");
     assert!(

@@ -204,6 +204,7 @@ fn privileged_ranks_under_srun_are_one_record_and_one_that_dies_is_no_success() 
         assert_eq!((group.size, record.hosts.len()), (4, 4), "{way}");
         nobody_is_left(dir.path(), way);
         by_front(&cluster, way);
+        by_script(&cluster, way);
         for (rank, how) in [(2, "KILL"), (2, "STOP"), (0, "KILL")] {
             dies(&cluster, way, rank, how);
         }
@@ -237,8 +238,10 @@ fn by_front(cluster: &Cluster, way: &str) {
     nobody_is_left(dir.path(), way);
     for (name, wanted) in [("INT", 130), ("TERM", 143)] {
         let dir = place();
-        let mut command = cluster.command(FATHOM);
+        // Its signal reaches the program, and once.
+        let mut command = cluster.command("timeout");
         let command = command
+            .args(["--foreground", "-k", "30", "150", FATHOM])
             .args(LONG.split_whitespace())
             .args(["--hosts", &hosts, "--launcher", &launcher])
             .current_dir(dir.path());
@@ -273,6 +276,40 @@ fn by_front(cluster: &Cluster, way: &str) {
         assert!(record.operations.count() > 0, "{way} {name}");
         nobody_is_left(dir.path(), way);
     }
+}
+
+/// The script of the documents, with all ranks on the one node and less work.
+fn by_script(cluster: &Cluster, way: &str) {
+    let dir = place();
+    let mut text = include_str!("../../../docs/hosts/fathom.sbatch").to_owned();
+    for (of_four, of_one) in [
+        ("--nodes=4", "--nodes=1"),
+        ("--ntasks-per-node=1", "--ntasks-per-node=4"),
+        ("--file-size 8G", "--file-size 4M"),
+        ("--duration 60s", "--duration 1s --max-skew 60s"),
+        ("--threads 4", "--threads 1"),
+    ] {
+        assert_eq!(text.matches(of_four).count(), 1, "{of_four}");
+        text = text.replace(of_four, of_one);
+    }
+    fs::write(dir.path().join("script"), text).unwrap();
+    let bin = Path::new(FATHOM).parent().unwrap().display();
+    let mut command = cluster.command("timeout");
+    command
+        .args(["-k", "5", "100", "sbatch", "--wait", "--output=said"])
+        .args(["script", ".", "r.jsonl"])
+        .env("PATH", format!("{bin}:/usr/bin:/bin"))
+        .env("FATHOM_PMI", way)
+        .current_dir(dir.path());
+    let (code, told) = ended(command);
+    let said = fs::read_to_string(dir.path().join("said")).unwrap_or_default();
+    // It ends with what it says of the record, which on a busy machine may be invalid.
+    assert!(matches!(code, Some(0 | 4)), "{way}: {code:?} {told} {said}");
+    let record = record(dir.path(), way);
+    assert_eq!(record.outcome.status, Status::Ok, "{way}: {said}");
+    assert_eq!(record.hosts.len(), 4, "{way}: {said}");
+    assert!(said.contains("shared_machine"), "{way}: {said}");
+    nobody_is_left(dir.path(), way);
 }
 
 /// One of four ranks in the midst of a run.

@@ -134,7 +134,8 @@ impl LaunchFront {
         sys::catch_signals();
         let lost_after = super::launched::timing(matches)?.lost_after_ns;
         let dialect = self.launcher.dialect;
-        let muster = Arc::new(Muster::new(self.hosts.ranks(), lost_after, dialect));
+        let muster = Muster::new(self.hosts.ranks(), lost_after, dialect);
+        let muster = Arc::new(muster.of_hosts(self.hosts.clone()));
         let end = attend(&self.line, dialect, &self.word, &muster)?;
         if end.was_killed {
             let names = self.hosts.names().replace(',', ", ");

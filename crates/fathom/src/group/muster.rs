@@ -1,7 +1,8 @@
 //! Which of its ranks a launcher has begun, as they say themselves: a way into a host that hangs
 //! says nothing, and launchers wait for it for ever.
 
-use super::launcher::Dialect;
+use super::host_list::HostList;
+use super::launcher::{Dialect, without_address};
 use std::sync::{Mutex, PoisonError};
 use units::counted;
 
@@ -18,6 +19,8 @@ pub(super) struct Muster {
     lost_after_ns: u64,
     /// Where a queue may hold the launcher back, nobody gives up.
     is_queued: bool,
+    /// Where they are to begin, as far as that is known.
+    hosts: Option<HostList>,
     /// The hosts of those that have begun, one a rank.
     begun: Mutex<Vec<String>>,
 }
@@ -35,7 +38,15 @@ impl Muster {
             ranks,
             lost_after_ns,
             is_queued: dialect == Dialect::Slurm,
+            hosts: None,
             begun: Mutex::default(),
+        }
+    }
+
+    pub(super) fn of_hosts(self, hosts: HostList) -> Self {
+        Self {
+            hosts: Some(hosts),
+            ..self
         }
     }
 
@@ -44,7 +55,7 @@ impl Muster {
         begun.extend(hosts);
     }
 
-    fn hosts(&self) -> Vec<String> {
+    fn have_begun(&self) -> Vec<String> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.clone()
     }
@@ -61,29 +72,51 @@ impl Muster {
             (false, false) => return None,
         };
         let is_new = last != Some(due) && last != Some(Overdue::GivenUp);
-        (is_new && (self.hosts().len() as u64) < self.ranks).then_some(due)
+        (is_new && (self.have_begun().len() as u64) < self.ranks).then_some(due)
     }
 
     /// Whether all have begun.
     pub(super) fn is_complete(&self) -> bool {
-        self.hosts().len() as u64 >= self.ranks
+        self.have_begun().len() as u64 >= self.ranks
     }
 
-    /// Who has begun, in words.
+    /// Who has begun, in words, and which hosts cannot.
     pub(super) fn told(&self) -> String {
-        let mut hosts = self.hosts();
+        let mut hosts = self.have_begun();
         let begun = hosts.len();
         hosts.sort();
         hosts.dedup();
-        let on = match hosts.is_empty() {
+        let on = (!hosts.is_empty()).then(|| format!("on {}", hosts.join(", ")));
+        let unknown = self.unknown(begun);
+        let unknown = (!unknown.is_empty())
+            .then(|| format!("this machine knows no address of {}", unknown.join(", ")));
+        let more: Vec<String> = on.into_iter().chain(unknown).collect();
+        let more = match more.is_empty() {
             true => String::new(),
-            false => format!(" (on {})", hosts.join(", ")),
+            false => format!(" ({})", more.join("; ")),
         };
         let have = if self.ranks == 1 { "has" } else { "have" };
         format!(
-            "{begun} of {} {have} begun{on}",
+            "{begun} of {} {have} begun{more}",
             counted(self.ranks, "rank")
         )
+    }
+
+    /// Hosts without an address. Where ranks have begun on some of them, or Slurm knows hosts by names of its
+    /// own, launchers find them in another way, and what this machine knows tells nothing.
+    fn unknown(&self, begun: usize) -> Vec<String> {
+        let Some(hosts) = self.hosts.as_ref().filter(|_| !self.is_queued) else {
+            return Vec::new();
+        };
+        let missing = self.ranks.saturating_sub(begun as u64);
+        let unknown = without_address(hosts);
+        let ranks = hosts.hosts().iter();
+        let ranks = ranks.filter(|host| unknown.contains(&host.name));
+        let ranks: u64 = ranks.map(|host| u64::from(host.ranks)).sum();
+        match ranks <= missing {
+            true => unknown,
+            false => Vec::new(),
+        }
     }
 }
 
@@ -113,6 +146,27 @@ mod tests {
         assert_eq!(muster.overdue(60, None), None);
         let alone = Muster::new(1, 10, Dialect::Hydra);
         assert_eq!(alone.told(), "0 of 1 rank has begun");
+    }
+
+    #[test]
+    fn hosts_without_an_address_are_named_unless_ranks_have_begun_without_one() {
+        // Neither is asked for in a network: the one is an address, and the other can be no name.
+        let hosts = HostList::parse("127.0.0.1,nowhere..invalid").unwrap();
+        let muster = of(Dialect::Hydra).of_hosts(hosts.clone());
+        let unknown = "this machine knows no address of nowhere..invalid";
+        assert_eq!(
+            muster.told(),
+            format!("0 of 2 ranks have begun ({unknown})")
+        );
+        muster.add(vec!["a".into()]);
+        assert_eq!(
+            muster.told(),
+            format!("1 of 2 ranks have begun (on a; {unknown})")
+        );
+        muster.add(vec!["b".into()]);
+        assert_eq!(muster.told(), "2 of 2 ranks have begun (on a, b)");
+        let queued = of(Dialect::Slurm).of_hosts(hosts);
+        assert_eq!(queued.told(), "0 of 2 ranks have begun");
     }
 
     #[test]

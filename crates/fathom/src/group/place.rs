@@ -22,10 +22,11 @@ pub(crate) struct RankPlace {
 impl RankPlace {
     /// `None` for a run on its own.
     pub(crate) fn read(matches: &ArgMatches) -> Result<Option<Self>> {
-        Self::asked(matches).map_err(OptionsRefused::of)
+        let clock = sys::wall_clock_state().ok();
+        Self::asked(matches, clock).map_err(OptionsRefused::of)
     }
 
-    fn asked(matches: &ArgMatches) -> Result<Option<Self>> {
+    fn asked(matches: &ArgMatches, clock: Option<sys::WallClockState>) -> Result<Option<Self>> {
         let text = |name: &str| matches.get_one::<String>(name);
         let (rank, start) = match (text("rank"), text("start-at")) {
             (None, None) => return Ok(None),
@@ -54,8 +55,7 @@ impl RankPlace {
                 "--start-at {start:?} is not a moment in UTC, such as 2026-11-22T18:00:00Z: {why}"
             ))
         })?;
-        let state = sys::wall_clock_state().ok();
-        let state = state.filter(|state| state.is_synchronised);
+        let state = clock.filter(|state| state.is_synchronised);
         if state.is_none() && text("clock").is_none_or(|asked| asked != "unsynchronised") {
             return Err(Usage("nothing keeps the clock of this machine in step with others, so that a common start by the clock may be any time off; run chronyd or another NTP client, or give --clock unsynchronised, which the record says".into()).into());
         }
@@ -201,7 +201,51 @@ pub(crate) fn notice(record: &Record) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{Arg, Command, value_parser};
     use std::time::Duration;
+
+    /// What becomes of a rank by the clock on a machine whose clock is known so far.
+    fn by_clock(words: &str, clock: Option<sys::WallClockState>) -> Result<CommonStart> {
+        let records = Arg::new("records").long("records");
+        let records = records.value_parser(value_parser!(std::path::PathBuf));
+        let command = super::super::options::add(Command::new("run").arg(records));
+        let line = "run --rank 0/1 --start-at 2099-01-01T00:00:00Z --records r";
+        let words = line.split(' ').chain(words.split_whitespace());
+        let place = RankPlace::asked(&command.try_get_matches_from(words)?, clock)?;
+        let phase = Phase {
+            name: "a".to_owned(),
+            workload: Workload::default(),
+        };
+        place.unwrap().share(&mut [Stage(vec![phase])])
+    }
+
+    #[test]
+    fn a_clock_that_nothing_keeps_in_step_is_refused_and_another_has_the_bound_of_the_kernel() {
+        let state = |is_synchronised| {
+            Some(sys::WallClockState {
+                is_synchronised,
+                most_error_ns: 7_000,
+            })
+        };
+        for clock in [state(false), None] {
+            for words in ["", "--clock synchronised"] {
+                let why = by_clock(words, clock).unwrap_err().to_string();
+                assert!(why.contains("give --clock unsynchronised"), "{why}");
+            }
+        }
+        let told = |words, clock| {
+            let start = by_clock(words, clock).unwrap();
+            let StartBy::Clock { bound_ns, .. } = start.by else {
+                panic!("it begins by the clock");
+            };
+            (start.group.unsynchronised, bound_ns)
+        };
+        assert_eq!(told("--clock unsynchronised", state(false)), (true, None));
+        assert_eq!(told("--clock unsynchronised", None), (true, None));
+        for words in ["", "--clock unsynchronised"] {
+            assert_eq!(told(words, state(true)), (false, Some(7_000)));
+        }
+    }
 
     #[test]
     fn the_writes_of_all_ranks_have_one_number_and_those_of_another_start_another() {
