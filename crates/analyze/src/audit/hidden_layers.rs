@@ -53,7 +53,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if below.is_empty() {
         return Vec::new();
     }
-    let message = format!("below the target lie {}", below.join(", "));
+    let lie = if below.len() == 1 { "lies" } else { "lie" };
+    let message = format!("below the target {lie} {}", below.join(", "));
     let advice = "name them with the number; to learn what one of them costs, measure above and below it in the same blocks";
     vec![RULE.finding(Severity::Note, message, advice)]
 }
@@ -151,12 +152,12 @@ mod tests {
         record.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(
             only(&check(&record)),
-            "below the target lie the disk of a virtual machine"
+            "below the target lies the disk of a virtual machine"
         );
         let mut foreign = quoted("read", Summary::default());
         foreign.generator_mut().environment.system.container_hints =
             vec!["Docker container".into()];
-        assert_eq!(only(&check(&foreign)), "below the target lie a container");
+        assert_eq!(only(&check(&foreign)), "below the target lies a container");
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         record.generator_mut().environment.storage = Some(storage.clone());
         assert_eq!(
             only(&check(&record)),
-            "below the target lie the storage of a server (nfs4 of filer:/vol)"
+            "below the target lies the storage of a server (nfs4 of filer:/vol)"
         );
         storage.file_system = None;
         storage.is_memory = Some(true);
