@@ -366,6 +366,23 @@ fn a_rank_that_comes_late_says_how_late_and_measures_nothing() {
     );
 }
 
+/// Which of both this machine shows depends on who keeps its clock.
+#[test]
+fn the_kernel_is_asked_whether_the_clock_is_in_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = WORK.replace(" --clock unsynchronised", "");
+    let late = "--rank 0/2 --start-at 2026-01-01T00:00:00Z --records part.jsonl";
+    let (code, said) = ended(dir.path(), &format!("{work} {late}"));
+    let is_kept = sys::wall_clock_state().is_ok_and(|state| state.is_synchronised);
+    let (wanted, why) = match is_kept {
+        true => (5, "late for the common start"),
+        false => (2, "give --clock unsynchronised"),
+    };
+    assert_eq!(code, Some(wanted), "{said}");
+    assert!(said.contains(why), "{said}");
+    assert_eq!(dir.path().join("part.jsonl").exists(), is_kept);
+}
+
 #[test]
 fn the_number_of_a_rank_is_that_of_an_indexed_job() {
     let dir = tempfile::tempdir().unwrap();
