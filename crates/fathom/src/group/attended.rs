@@ -29,6 +29,8 @@ use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 /// So often signals are looked at, and whether the first rank knows of one.
 const LOOK_NS: u64 = 100_000_000;
 const NAMED_LOOK_NS: u64 = 5_000_000;
+/// So often it is looked whom a script has begun: that costs, on a machine whose ranks measure.
+const REACH_LOOK_NS: u64 = 1_000_000_000;
 /// A launcher that was just started loses a signal or hangs at it: it has so long to begin its ranks before
 /// it is sent the first.
 const BEGIN_NS: u64 = 1_000_000_000;
@@ -105,6 +107,7 @@ pub(super) fn attend(
         patience: Patience::default(),
         deputy: &deputy,
         named: Vec::new(),
+        named_next: 0,
     };
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
@@ -192,6 +195,7 @@ struct Waited<'a> {
     deputy: &'a Deputy,
     /// Whom the deputy would tell.
     named: Vec<u32>,
+    named_next: u64,
 }
 
 impl Waited<'_> {
@@ -202,7 +206,7 @@ impl Waited<'_> {
         let mut look_ns = LOOK_NS;
         while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
-            self.name_whom_to_tell(pid);
+            self.name_whom_to_tell(now, pid);
             let has_ended = self.of_ranks.said.load(Relaxed) != exit::NOTHING_SAID;
             let is_asked = self.patience.asked_at.is_some() || has_ended;
             let waited = now.saturating_sub(begin);
@@ -248,7 +252,11 @@ impl Waited<'_> {
     }
 
     /// Says to the deputy whom a signal would reach, when that is somebody else than before.
-    fn name_whom_to_tell(&mut self, pid: u32) {
+    fn name_whom_to_tell(&mut self, now: u64, pid: u32) {
+        if now < self.named_next {
+            return;
+        }
+        self.named_next = now.saturating_add(REACH_LOOK_NS);
         let reached = SignalReach::of(pid).reached(self.dialect.asking(TERM, false));
         if reached != self.named {
             self.deputy.instead(&reached);
