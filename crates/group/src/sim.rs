@@ -4,7 +4,7 @@
 use crate::{Act, ClockDrift, GroupMember, GroupTiming, MemberEnd, MemberInput, Message, Word};
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::LazyLock;
 use units::random::split_mix;
 
@@ -14,8 +14,10 @@ const MS: u64 = 1_000_000;
 const DAY: i128 = 86_400_000_000_000;
 /// By then all processes have begun, one after another.
 const COME_WITHIN: u64 = 300 * MS;
-/// What each rank works.
+/// What each rank works, where nobody is to stop it.
 const WORK_NS: u64 = 2_500 * MS;
+/// At work it says so often how far it is.
+const FAR_EVERY_NS: u64 = 700 * MS;
 /// By then all must have ended: clocks, eight proposals, the work, and the patience of all.
 const LONGEST: u64 = 90_000 * MS;
 
@@ -65,6 +67,12 @@ struct Host {
     wake: Option<u64>,
     script: Script,
     finished: bool,
+    /// Was told that what was begun is to end.
+    is_halted: bool,
+    /// How often it said how far it is.
+    said_far: u64,
+    /// What of that came to the root.
+    came: BTreeSet<u64>,
     /// When it began, by true time, and how well it said it knew.
     began: Option<(u64, u64)>,
     /// How much it had been told by then.
@@ -102,6 +110,11 @@ fn reached(rank: u32) -> u64 {
 
 fn part(rank: u32) -> Word {
     (rank + 100).to_le_bytes().as_slice().into()
+}
+
+/// How far a rank is, said for so many times.
+fn far(rank: u32, times: u64) -> Word {
+    format!("{rank} {times}").into_bytes().into()
 }
 
 impl Host {
@@ -176,6 +189,10 @@ type Event = Reverse<(u64, u64, u32, Happening)>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Wake,
+    /// It is at work, and says how far.
+    IsFar,
+    /// It wants all to stop.
+    Stops,
     Finished,
     /// The message with this number, from this rank.
     Arrived(u32, usize),
@@ -184,6 +201,9 @@ enum Happening {
 struct World {
     hosts: Vec<Host>,
     weather: Weather,
+    /// Who wants all to stop, and so long after its own start. Where there is anybody, work ends no other
+    /// way.
+    stops: Vec<(u32, u64)>,
     events: BinaryHeap<Event>,
     messages: Vec<Option<Message>>,
     drawn: u64,
@@ -195,6 +215,7 @@ impl World {
         let mut world = Self {
             hosts: Vec::new(),
             weather,
+            stops: Vec::new(),
             events: BinaryHeap::new(),
             messages: Vec::new(),
             drawn: 0,
@@ -224,6 +245,9 @@ impl World {
                 wake: Some(there),
                 script: Script::default(),
                 finished: false,
+                is_halted: false,
+                said_far: 0,
+                came: BTreeSet::new(),
                 began: None,
                 began_after: None,
                 most: None,
@@ -235,6 +259,11 @@ impl World {
             world.happens(there, rank, Happening::Wake);
         }
         world
+    }
+
+    fn stopped_by(self, stops: &[(u32, u64)]) -> Self {
+        let stops = stops.to_vec();
+        Self { stops, ..self }
     }
 
     fn draw(&mut self, below: u64) -> u64 {
@@ -263,6 +292,16 @@ impl World {
                     }
                 }
                 Happening::Wake => continue,
+                Happening::IsFar | Happening::Stops if host.finished => continue,
+                Happening::IsFar => {
+                    if !host.is_dead() && host.ending.is_none() {
+                        host.said_far += 1;
+                        inputs.push(MemberInput::Snapshot(far(rank, host.said_far)));
+                        self.happens(at + FAR_EVERY_NS, rank, Happening::IsFar);
+                    }
+                }
+                Happening::Stops => inputs.push(MemberInput::Halt),
+                Happening::Finished if host.finished => continue,
                 Happening::Finished => {
                     host.finished = !host.is_dead();
                     inputs.push(MemberInput::Reached(reached(rank)));
@@ -345,7 +384,7 @@ impl World {
                 );
                 host.began = Some((truth, bound_ns));
                 host.began_after = Some(host.told);
-                self.happens(truth + WORK_NS, rank, Happening::Finished);
+                self.works(truth, rank);
             }
             Act::Compared(drift) => {
                 host.compared = drift.map(|drift| (now, drift));
@@ -365,10 +404,35 @@ impl World {
                 host.most = Some(most);
                 return vec![MemberInput::Compare];
             }
-            Act::Halted | Act::Snapshot(..) => {}
+            Act::Halted => {
+                host.is_halted = true;
+                // Whoever has not begun begins, and ends at once.
+                if let Some((began, _)) = host.began {
+                    self.happens(now.max(began), rank, Happening::Finished);
+                }
+            }
+            Act::Snapshot(from, word) => {
+                assert_eq!(rank, 0, "the root alone hears how far others are");
+                let of = &mut self.hosts[from as usize];
+                let mut said = 1..=of.said_far;
+                let times = said.find(|times| far(from, *times) == word);
+                let is_new = times.is_some_and(|times| of.came.insert(times));
+                assert!(is_new, "rank {from} did not say {word:?}, or once");
+            }
             Act::End(ending) => host.ending = Some(ending),
         }
         Vec::new()
+    }
+
+    /// What comes of a start at that time.
+    fn works(&mut self, began: u64, rank: u32) {
+        self.happens(began + FAR_EVERY_NS, rank, Happening::IsFar);
+        if self.stops.is_empty() {
+            self.happens(began + WORK_NS, rank, Happening::Finished);
+        }
+        for (_, after) in self.stops.clone().iter().filter(|(of, _)| *of == rank) {
+            self.happens(began + after, rank, Happening::Stops);
+        }
     }
 
     /// Whatever happened: all who live have ended, nobody says that all is well where something is
@@ -390,6 +454,14 @@ impl World {
                 let all = (0..).take(self.hosts.len()).map(|rank| Some(part(rank)));
                 let parts = self.hosts[0].script.parts.as_ref();
                 assert_eq!(parts, Some(&all.collect()));
+                // What some have stopped all have.
+                let halted = self.hosts.iter().filter(|host| host.is_halted).count();
+                let wanted = if self.stops.is_empty() {
+                    0
+                } else {
+                    self.hosts.len()
+                };
+                assert_eq!(halted, wanted, "{:?}", self.weather);
             }
         }
         let greatest = (0..).take(self.hosts.len()).map(reached).max();
@@ -435,6 +507,7 @@ fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
         for host in &world.hosts {
             assert!(host.is_whole(), "{size}: {:?}", host.script);
             assert_eq!(host.ending, Some(MemberEnd::Over));
+            assert_eq!(host.came, (1..=WORK_NS / FAR_EVERY_NS).collect());
             let (began, bound_ns) = host.began.unwrap();
             // What is said and asked beforehand takes no longer once the last is there. One rank alone is no
             // group, and hears itself when it is woken.
@@ -445,6 +518,29 @@ fn from_one_to_a_thousand_ranks_begin_within_their_bounds_and_all_parts_come() {
             let (_, drift) = host.compared.unwrap();
             assert!(drift.bound_ns < 2 * MS, "{drift:?} of {size}");
         }
+    }
+}
+
+#[test]
+fn whoever_stops_it_stops_all_ranks_and_what_they_had_comes() {
+    for (size, by) in [(1, 0), (4, 0), (4, 3), (65, 40)] {
+        let after = 1_500 * MS;
+        let world = World::new(size, CALM, &[]).stopped_by(&[(by, after)]).run();
+        world.holds();
+        for host in &world.hosts {
+            assert!(host.is_whole(), "{size}: {:?}", host.script);
+            assert_eq!(host.came, (1..=after / FAR_EVERY_NS).collect());
+        }
+    }
+    // Who wants it says so until it is heard.
+    for seed in 0..40 {
+        let weather = Weather {
+            seed,
+            lost_per_mille: 200,
+            ..CALM
+        };
+        let world = World::new(4, weather, &[]);
+        world.stopped_by(&[(3, 500 * MS)]).run().holds();
     }
 }
 
@@ -672,8 +768,10 @@ proptest! {
         beside_per_mille in 0_u64..=1000,
         misled_per_mille in 0_u64..=1000,
         dies in prop::collection::vec((0_u32..14, 0_u64..1500), 0..3),
+        stops in prop::collection::vec((0_u32..14, 0..WORK_NS), 0..3),
     ) {
         let weather = Weather { seed, delay_ns: (least, least + more), lost_per_mille, drift_ppm, beside_per_mille, misled_per_mille };
-        World::new(size, weather, &dies).run().holds();
+        let stops: Vec<(u32, u64)> = stops.iter().map(|(rank, after)| (rank % size, *after)).collect();
+        World::new(size, weather, &dies).stopped_by(&stops).run().holds();
     }
 }
