@@ -1,6 +1,6 @@
 //! What open loops were asked for, and what they kept.
 
-use crate::{HostAccount, Record, Status};
+use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::lossless::u64_to_f64;
@@ -64,19 +64,18 @@ impl PaceAccount {
             .map(|(part, late_ns)| (part, part.paced_after(late_ns)))
             .collect();
         let worked = measured.iter().filter(|(part, _)| part.had_work());
-        let longest = worked.map(|(_, over_ns)| *over_ns).max();
+        let longest = worked.max_by_key(|(_, over_ns)| *over_ns);
         let paces = measured.iter().map(|(part, over_ns)| {
             let pace = part.pace.as_ref()?.clone();
-            let Some(longest) = longest.filter(|longest| longest > over_ns) else {
+            let Some((last, longest)) = longest.filter(|(_, longest)| longest > over_ns) else {
                 return Some(pace);
             };
-            // What ended early, for it failed or had done its part, was no rate of the whole time; and a
-            // load that has begun all of its turns was asked for no more.
-            let share = u64_to_f64(*over_ns) / u64_to_f64(longest);
-            let is_done = part.load.is_some() && part.outcome.status == Status::Ok;
-            let asked = if is_done { share } else { 1.0 };
+            // What ended early, for it failed or had done its part, was no rate of the whole time. All ranks
+            // of a load have the same share of one course, and only the last was asked for it until then.
+            let course = last.pace.as_ref().filter(|_| part.load.is_some());
+            let share = u64_to_f64(*over_ns) / u64_to_f64(*longest);
             Some(Self {
-                asked_per_second: pace.asked_per_second.map(|rate| rate * asked),
+                asked_per_second: course.map_or(pace.asked_per_second, |of| of.asked_per_second),
                 achieved_per_second: pace.achieved_per_second * share,
                 ..pace
             })
