@@ -2,8 +2,8 @@
 //! ended.
 
 use super::{
-    LONG, SHORT, begin_line, launchers, launchers_by_kind, may_unshare, nobody_is_left, place,
-    record, said,
+    LONG, SHORT, begin, launchers, launchers_by_kind, may_unshare, nobody_is_left, place, record,
+    said,
 };
 use record::{Record, read_records};
 use std::collections::HashSet;
@@ -305,7 +305,7 @@ fn what_somebody_else_writes_while_ranks_verify_is_found() {
     ] {
         let dir = place();
         let line = if damage.is_some() { &fast } else { &short };
-        let running = begin_line(&launcher, dir.path(), line, &format!("--verify {more}"));
+        let running = begin(&launcher, dir.path(), &format!("{line} --verify {more}"));
         let data = open(dir.path());
         let mut bytes = vec![0x55; 2 << 20];
         if damage.is_some() {

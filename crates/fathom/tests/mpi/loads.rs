@@ -2,7 +2,7 @@
 
 use super::ground::{nobody_is_left, place, record, signal, wait_for};
 use super::server::{Act, Server};
-use super::{LONG, Running, begin_line, launchers, launchers_by_kind};
+use super::{LONG, Running, begin, launchers, launchers_by_kind};
 use record::{Record, Status};
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn begun(launcher: &super::Launcher, dir: &Path, duration: &str) -> (Server, Run
     let line = format!(
         "load put --target {target} --users 8 --rate 400 --arrival constant --duration {duration} --no-live --max-skew 60s --lost-after 30s --save-every 200ms --records r.jsonl"
     );
-    let running = begin_line(launcher, dir, &line, "");
+    let running = begin(launcher, dir, &line);
     (server, running)
 }
 
@@ -200,7 +200,7 @@ fn a_root_that_stands_still_leaves_what_all_had_measured_and_says_how_it_ended()
         let words = format!(
             "load put --target {target} --users 4 --rate 400 --duration 60s --no-live --lead 1s --max-skew 60s --lost-after 4s --save-every 10min --records r.jsonl"
         );
-        let running = begin_line(&launcher, dir.path(), &words, "");
+        let running = begin(&launcher, dir.path(), &words);
         signal(running.ranks[0], "STOP");
         let (code, said) = running.ended();
         assert_ne!(code, Some(0), "{name}: {said}");

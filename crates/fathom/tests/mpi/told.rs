@@ -13,13 +13,18 @@ fn the_record_and_the_result_say_the_signal_that_the_front_ended_by() {
             let (name, dir) = (format!("{}, {by}", launcher.name), place());
             // Nobody is lost here, however busy the machine is.
             let words = LONG.replace("--lost-after 4s", "--lost-after 30s");
+            // What is kept in between is no newer than what was there before the signal.
+            let words = match by {
+                "INT" => words.replace("--save-every 500ms ", ""),
+                _ => words,
+            };
             let mut line = launcher.by_front(dir.path(), &words);
             let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
             let child = line.spawn().unwrap();
-            wait_for("a record of four ranks that go on", || {
-                let read = read_records(&dir.path().join("r.jsonl")).ok()?;
-                let record = read.records.last()?;
-                (record.hosts.len() == 4 && record.operations.count() > 0).then_some(())
+            let before = wait_for("a record of four ranks that go on", || {
+                let mut read = read_records(&dir.path().join("r.jsonl")).ok()?;
+                let record = read.records.pop()?;
+                (record.hosts.len() == 4 && record.operations.count() > 0).then_some(record)
             });
             // Below `timeout`.
             let children = format!("/proc/{0}/task/{0}/children", child.id());
@@ -32,10 +37,16 @@ fn the_record_and_the_result_say_the_signal_that_the_front_ended_by() {
             let results = told.matches("outcome       interrupted").count();
             assert_eq!(results, 1, "{name}: {told}");
             assert!(!told.contains("non-zero"), "{name}: {told}");
-            let outcome = read_records(&dir.path().join("r.jsonl")).unwrap();
-            let outcome = &outcome.records.last().unwrap().outcome;
+            let read = read_records(&dir.path().join("r.jsonl")).unwrap();
+            let record = read.records.last().unwrap();
+            let outcome = &record.outcome;
             assert_eq!(outcome.status, Status::Interrupted, "{name}: {outcome:?}");
             assert_eq!(outcome.exit_code, 128 + number, "{name}: {outcome:?}");
+            assert!(
+                record.elapsed_ns > before.elapsed_ns
+                    && record.operations.count() > before.operations.count(),
+                "{name}: what was measured last is not kept: {told}"
+            );
             nobody_is_left(dir.path(), &name);
         }
     }
