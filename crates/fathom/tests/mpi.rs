@@ -415,7 +415,7 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
     for (place_of, launcher) in all.iter().enumerate() {
         let is_of_kinds = is_first_of_its_kind(&all, place_of);
         // What is said for a lost root is said by ranks and not by their library.
-        let root_stands = Some((0, "STOP")).filter(|_| is_of_kinds);
+        let root_stands = Some((0, "STOP")).filter(|_| place_of == 0);
         let each = [(2, "KILL"), (2, "STOP"), (0, "KILL")].into_iter();
         for (rank, how) in each.chain(root_stands) {
             let dir = place();
