@@ -115,9 +115,9 @@ fn a_load_that_has_measured_all_is_whole_while_it_removes_what_it_made() {
         assert_eq!(kept.hosts.len(), 4, "{name}");
         assert_eq!(given_up.operations, kept.operations, "{name}");
         assert!(given_up.group.as_ref().unwrap().lost.is_empty(), "{name}");
-        let mut notices = given_up.notices.iter();
-        let left = notices.find(|of| of.contains("the removal was given up at a second signal"));
-        assert!(left.is_some(), "{name}: {:?}", given_up.notices);
+        let mut left = given_up.left_over.iter().flat_map(|left| &left.why);
+        let is_told = left.any(|why| why.contains("the removal was given up at a second signal"));
+        assert!(is_told, "{name}: {:?}", given_up.notes());
         let done = kept.operations.kind("put").unwrap().count;
         let pace = kept.pace.as_ref().unwrap();
         assert_eq!(done + pace.unsent, 800, "{name}");
