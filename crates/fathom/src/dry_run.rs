@@ -5,9 +5,6 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Of names, so many are told.
-pub(crate) const FEW: usize = 4;
-
 /// Says what would be measured and where its results would go; the exit code.
 pub(crate) fn show(mut lines: Vec<String>, results: &[String]) -> Result<i32> {
     lines.extend(results.iter().cloned());

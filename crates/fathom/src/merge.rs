@@ -103,16 +103,8 @@ fn concluded(record: &Record, faulty: Option<i32>, unread: &[&Path]) -> i32 {
 
 /// The first of them, and how many there are beside them.
 fn named(files: &[&Path]) -> String {
-    let few: Vec<String> = files
-        .iter()
-        .take(FEW)
-        .map(|path| path.display().to_string())
-        .collect();
-    let few = few.join(", ");
-    match files.len().saturating_sub(FEW) {
-        0 => few,
-        more => format!("{few} and {more} more"),
-    }
+    let names = files.iter().map(|path| path.display().to_string());
+    units::few(&names.collect::<Vec<_>>(), FEW)
 }
 
 /// What stands in the files.

@@ -320,10 +320,10 @@ impl Output {
     fn tell_notices(&self, records: &[Record]) {
         let mut told: Vec<String> = Vec::new();
         for notice in records.iter().flat_map(Record::notes) {
-            let note = format!("note: {notice}");
             if told.contains(&notice) {
                 continue;
             }
+            let note = format!("note: {notice}");
             told.push(notice);
             let _nobody_reads_a_closed_terminal = match self.aside {
                 Aside::Stderr => {

@@ -82,13 +82,13 @@ impl LeftOver {
 
 /// What was left at several places or by several ranks: each kind once.
 pub(crate) fn by_kind(left: Vec<LeftOver>) -> Vec<LeftOver> {
-    let mut kinds = BTreeMap::new();
+    let mut kinds: BTreeMap<LeftKind, LeftOver> = BTreeMap::new();
     for one in left {
         match kinds.entry(one.kind) {
             Entry::Vacant(place) => {
                 place.insert(one);
             }
-            Entry::Occupied(mut known) => LeftOver::merge(known.get_mut(), one),
+            Entry::Occupied(mut known) => known.get_mut().merge(one),
         }
     }
     kinds.into_values().collect()

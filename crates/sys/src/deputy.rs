@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
 
-/// What it is told: so many processes, and these; or that it has nothing to do any more.
+/// What it is told: processes, up to the first 0, or that it has nothing to do any more.
 type Message = [libc::pid_t; 16];
 const FAREWELL: libc::pid_t = -1;
 
@@ -51,20 +51,16 @@ impl Deputy {
             process,
         })
     }
-}
 
-impl Deputy {
     /// From here on these are sent the signal, and not the child: it runs them and hands nothing on. Of more
-    /// than 15 the first.
+    /// than 16 the first.
     pub fn instead(&self, processes: &[u32]) {
         let known = processes
             .iter()
             .filter_map(|process| libc::pid_t::try_from(*process).ok());
         let mut message: Message = [0; 16];
-        let [count, places @ ..] = &mut message;
-        for (place, process) in places.iter_mut().zip(known) {
+        for (place, process) in message.iter_mut().zip(known) {
             *place = process;
-            *count += 1;
         }
         if let Some(line) = &self.line {
             tell(line, &message);
@@ -167,18 +163,13 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
 /// None is needed but that it is open.
 unsafe fn send(child: RawFd, named: &Message, signal: i32) {
     let none = std::ptr::null::<libc::siginfo_t>();
-    let [count, places @ ..] = named;
-    let mut left = *count;
     // SAFETY: no memory is passed.
     unsafe {
-        if left == 0 {
+        if named[0] == 0 {
             libc::syscall(libc::SYS_pidfd_send_signal, child, signal, none, 0);
         }
-        for process in places {
-            if left > 0 {
-                libc::kill(*process, signal);
-                left -= 1;
-            }
+        for process in named.iter().take_while(|process| **process > 0) {
+            libc::kill(*process, signal);
         }
     }
 }

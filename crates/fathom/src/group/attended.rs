@@ -106,7 +106,7 @@ pub(super) fn attend(
         overdue: None,
         patience: Patience::default(),
         deputy: &deputy,
-        named: Vec::new(),
+        named: vec![pid],
         named_next: 0,
     };
     let status = waited.wait(pid, &end)?;
@@ -193,7 +193,7 @@ struct Waited<'a> {
     overdue: Option<Overdue>,
     patience: Patience,
     deputy: &'a Deputy,
-    /// Whom the deputy would tell.
+    /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
     named_next: u64,
 }

@@ -6,8 +6,8 @@ use std::net::ToSocketAddrs as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use sys::{Clock as _, MachineClock};
 
 /// Variables that the launched need and that may be secret, so that launchers are told their names
 /// alone. MPICH's and Slurm's hand all variables on by themselves.
@@ -277,28 +277,24 @@ pub(super) fn quoted(line: &[OsString]) -> String {
 }
 
 /// How long this machine is asked for addresses: whoever waits for them hears no signal.
-const ADDRESS_PATIENCE: Duration = Duration::from_secs(2);
+const ADDRESS_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// Those of these hosts of which this machine knows no address, as far as it finds out in time.
 pub(super) fn without_address(hosts: &HostList) -> Vec<String> {
     const ANY_PORT: u16 = 22;
     let names = hosts.hosts().iter().map(|host| host.name.clone());
     let names: Vec<String> = names.collect();
-    let unknown = Arc::new(Mutex::new(Vec::new()));
-    let found = Arc::clone(&unknown);
-    let (done, is_done) = channel::<()>();
+    let (told, unknown) = channel();
     std::thread::spawn(move || {
-        let _ends_with_this_thread = done;
-        for name in names {
-            if (name.as_str(), ANY_PORT).to_socket_addrs().is_err() {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push(name);
-            }
+        let is_known = |name: &str| (name, ANY_PORT).to_socket_addrs().is_ok();
+        for name in names.into_iter().filter(|name| !is_known(name)) {
+            let _nobody_waits_any_more = told.send(name);
         }
     });
-    let _all_are_known_or_it_takes_too_long = is_done.recv_timeout(ADDRESS_PATIENCE);
-    let unknown = unknown.lock().unwrap_or_else(PoisonError::into_inner);
-    unknown.clone()
+    let clock = MachineClock::monotonic();
+    let until = clock.now().saturating_add(ADDRESS_PATIENCE_NS);
+    let rest = || Duration::from_nanos(until.saturating_sub(clock.now()));
+    std::iter::from_fn(|| unknown.recv_timeout(rest()).ok()).collect()
 }
 
 /// Whether a program is at this path, where every host looks for it.

@@ -60,6 +60,11 @@ impl Muster {
         begun.clone()
     }
 
+    fn count(&self) -> u64 {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.len() as u64
+    }
+
     /// What is due so long after the launcher was started; `last` was said already.
     pub(super) fn overdue(&self, since_ns: u64, last: Option<Overdue>) -> Option<Overdue> {
         let is_past = |times: u64| since_ns >= self.lost_after_ns.saturating_mul(times);
@@ -72,12 +77,12 @@ impl Muster {
             (false, false) => return None,
         };
         let is_new = last != Some(due) && last != Some(Overdue::GivenUp);
-        (is_new && (self.have_begun().len() as u64) < self.ranks).then_some(due)
+        (is_new && self.count() < self.ranks).then_some(due)
     }
 
     /// Whether all have begun.
     pub(super) fn is_complete(&self) -> bool {
-        self.have_begun().len() as u64 >= self.ranks
+        self.count() >= self.ranks
     }
 
     /// Who has begun, in words, and which hosts cannot.

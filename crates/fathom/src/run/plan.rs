@@ -77,6 +77,9 @@ fn difference(of: &Difference) -> String {
     )
 }
 
+/// So many files are named.
+const MOST_NAMED: usize = 4;
+
 fn files(resolved: &Resolved) -> Option<String> {
     let layout = &resolved.layout;
     let (files, dirs) = (layout.files.len(), layout.dirs.len());
@@ -89,7 +92,7 @@ fn files(resolved: &Resolved) -> Option<String> {
         0 => String::new(),
         _ => format!("; directories: {dirs}"),
     };
-    (files > 0).then(|| format!("  files: {files}, {}{dirs}", units::few(&names, told::FEW)))
+    (files > 0).then(|| format!("  files: {files}, {}{dirs}", units::few(&names, MOST_NAMED)))
 }
 
 /// What would be written to the targets, and when.
