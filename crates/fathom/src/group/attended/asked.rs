@@ -30,15 +30,15 @@ impl SignalReach {
     }
 
     fn add(&mut self, process: u32) {
-        let mut below = match is_interpreter(process) {
+        let below = match is_interpreter(process) {
             true => children_of(process),
             false => Vec::new(),
         };
         let group = process_group(process);
+        // Each is looked at once: it may go to a group of its own meanwhile.
         let is_beside = |child: &u32| group.is_some() && process_group(*child) == group;
-        if below.iter().any(is_beside) {
-            below.retain(is_beside);
-        }
+        let (beside, apart): (Vec<u32>, Vec<u32>) = below.into_iter().partition(is_beside);
+        let below = if beside.is_empty() { apart } else { beside };
         if below.is_empty() {
             self.launchers.push(process);
             return;
