@@ -15,9 +15,9 @@ const LOOK_NS: u64 = 1_000_000;
 /// The same where nobody has said anything for so long.
 const QUIET_LOOK_NS: u64 = 5_000_000;
 const QUIET_AFTER_NS: u64 = 20_000_000;
-/// The same while all work, and only say how far they are: a look of some libraries takes 30 µs of a
+/// The same while all work, and only say how far they are: a look of some libraries takes 40 µs of a
 /// CPU that a worker needs.
-const WORKING_LOOK_NS: u64 = 10_000_000;
+const WORKING_LOOK_NS: u64 = 20_000_000;
 /// The same for so long after a word about time.
 const CLOSE_LOOK_NS: u64 = 20_000;
 const CLOSE_FOR_NS: u64 = 10_000_000;
