@@ -319,8 +319,8 @@ fn asked_over_ns(plan: &LoadPlan, reports: &[ThreadReport]) -> Option<u64> {
 }
 
 /// When the turns that all ranks together shall do are over, where arrivals are evenly spaced: a rank knows only
-/// when the next of its own would be due, and that is later.
-fn turns_over_ns(plan: &LoadPlan) -> Option<u64> {
+/// when the next of its own would be due, and that is later. From the start of the measured time.
+pub(crate) fn turns_over_ns(plan: &LoadPlan) -> Option<u64> {
     let whole = plan.whole();
     let scenario = whole.scenario.after_warmup(plan.warmup_ns);
     let Arrivals::Open {

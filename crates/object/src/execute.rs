@@ -350,6 +350,8 @@ impl Setup {
             threads: plan.effective_threads(),
             first_object: self.runs * NUMBERS_OF_A_RUN,
             turns_left: AtomicU64::new(plan.iterations.unwrap_or(u64::MAX)),
+            turns_over: account::turns_over_ns(plan)
+                .map(|over_ns| start + plan.warmup_ns + over_ns),
             stop: AtomicBool::new(false),
             abort: AtomicBool::new(false),
             users: AtomicU64::new(0),

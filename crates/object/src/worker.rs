@@ -33,7 +33,8 @@ use units::random::Random;
 
 /// How often a thread looks for the end while its users are busy.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often a thread that waits for the start looks whether it is still wanted.
+/// How often a thread that waits for the start looks whether it is still wanted, and one that waits for an
+/// arrival whether a turn is left for it: other threads take them, too.
 const LOOK_NS: u64 = 20_000_000;
 
 /// What all load threads share.
@@ -49,6 +50,9 @@ pub(crate) struct Shared {
     pub(crate) first_object: u64,
     /// Turns that may still begin.
     pub(crate) turns_left: AtomicU64,
+    /// When the turns of all ranks are over, where evenly spaced arrivals were asked for so many: the last of
+    /// them takes the time until the next would be due.
+    pub(crate) turns_over: Option<u64>,
     /// No request begins any more.
     pub(crate) stop: AtomicBool,
     /// Nobody waits for answers any more.
@@ -66,6 +70,10 @@ pub(crate) struct Shared {
 impl Shared {
     fn total_ns(&self) -> u64 {
         self.scenario.course().total_ns()
+    }
+
+    fn has_no_turn_left(&self) -> bool {
+        self.turns_left.load(Relaxed) == 0
     }
 
     /// Whether a turn may begin that is due at `at`; those of the warm-up are not counted.
@@ -244,8 +252,7 @@ impl Running {
             }
             let now = self.clock.now();
             // Users that a ramp has yet to bring find no turn left.
-            let is_used_up =
-                self.shared.turns_left.load(Relaxed) == 0 && self.shared.users.load(Relaxed) == 0;
+            let is_used_up = self.shared.has_no_turn_left() && self.shared.users.load(Relaxed) == 0;
             let is_past = (is_used_up || now >= self.shared.start + self.shared.total_ns())
                 && !self.has_arrivals();
             if is_past || self.shared.stop.load(Relaxed) {
@@ -370,13 +377,7 @@ impl Running {
         let timer = Timer::new();
         while let Some(due) = schedule.next() {
             let due = self.shared.start + due;
-            let now = self.clock.now();
-            if due > now {
-                match &timer {
-                    Ok(timer) => timer.wait(due - now).await,
-                    Err(_) => tokio::time::sleep(Duration::from_nanos(due - now)).await,
-                }
-            }
+            self.until_due(due, &timer).await;
             if !self.shared.may_begin(due) {
                 self.asked.refused(&self.shared, due);
                 break;
@@ -385,16 +386,33 @@ impl Running {
         }
         let total = self.shared.start + self.shared.total_ns();
         // What became due last may still find a free connection.
-        while !self.shared.stop.load(Relaxed) && self.clock.now() < total {
-            let left = (total - self.clock.now()).min(20_000_000);
-            tokio::time::sleep(Duration::from_nanos(left)).await;
-            if self.shared.turns_left.load(Relaxed) == 0 && self.handoff.is_empty() {
+        loop {
+            let now = self.clock.now();
+            let turns_over = self.shared.turns_over.unwrap_or(now).min(total);
+            let is_used_up = self.shared.has_no_turn_left() && self.handoff.is_empty();
+            let end = if is_used_up { turns_over } else { total };
+            if self.shared.stop.load(Relaxed) || now >= end {
                 break;
             }
+            tokio::time::sleep(Duration::from_nanos((end - now).min(LOOK_NS))).await;
         }
         self.close();
         self.schedule_over.set(true);
         self.ended.notify_one();
+    }
+
+    /// Waits until an arrival is due, or there is no turn left for it.
+    async fn until_due(&self, due: u64, timer: &std::io::Result<Timer>) {
+        while !self.shared.has_no_turn_left() {
+            let left = due.saturating_sub(self.clock.now()).min(LOOK_NS);
+            if left == 0 {
+                return;
+            }
+            match timer {
+                Ok(timer) => timer.wait(left).await,
+                Err(_) => tokio::time::sleep(Duration::from_nanos(left)).await,
+            }
+        }
     }
 
     /// What was due and has not begun never will.
