@@ -56,6 +56,8 @@ pub(super) struct LauncherEnd {
     pub(super) is_given_up: bool,
     /// Why not all that it printed could be written.
     pub(super) unwritten: Option<std::io::Error>,
+    /// By which signal all ranks but the first know of the one that this process had, which the first was told.
+    pub(super) handed_on: Option<i32>,
 }
 
 /// Starts the launcher and waits for its end; its ranks know the word.
@@ -96,7 +98,8 @@ pub(super) fn attend(
         .context("nobody can look after the launcher")?;
     let naming = SignalNaming::new(child.stdin.take(), word, &of_ranks.has_heard, dialect);
     let printed = HandedOn::begin(prints, std::io::stdout());
-    let is_quiet = passed_on(from, std::io::stderr(), word, of_ranks.clone());
+    let (is_quiet, for_people) = passed_on(from, std::io::stderr(), word, of_ranks.clone())
+        .context("nobody can hear the ranks")?;
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
@@ -105,15 +108,18 @@ pub(super) fn attend(
         naming,
         overdue: None,
         patience: Patience::default(),
+        sent: None,
         deputy: &deputy,
         named: vec![pid],
         named_next: 0,
     };
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
+    let sent = waited.sent.filter(|_| waited.naming.is_heard());
     drop(deputy);
     before.end_what_came_after();
     let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
+    let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS);
     let unwritten = printed.end(LAST_WORDS);
     let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
@@ -122,6 +128,7 @@ pub(super) fn attend(
         was_killed,
         is_given_up: overdue == Some(Overdue::GivenUp),
         unwritten,
+        handed_on: sent.map(|signal| handed_on(dialect, signal)),
     })
 }
 
@@ -148,14 +155,28 @@ impl RankWords {
     }
 }
 
-/// Hands on what is said, but for the words that are for this process alone; what is given back ends
-/// when nobody can say anything any more.
+/// What ranks are sent by a launcher that was sent this: Open MPI's makes SIGTERM of what ends it.
+fn handed_on(dialect: Dialect, sent: i32) -> i32 {
+    match dialect {
+        Dialect::OpenMpi if sent != SIGNAL_HANDED_ON => TERM,
+        Dialect::OpenMpi | Dialect::Hydra | Dialect::Slurm => sent,
+    }
+}
+
+/// Hands on what is said, but for the words that are for this process alone; the first that is given back
+/// ends when nobody can say anything any more. What ranks say to this process does not wait for whoever
+/// reads the rest: a pipe lies between.
+///
+/// # Errors
+/// There is no pipe.
 fn passed_on(
     from: impl Read + Send + 'static,
-    mut to: impl Write + Send + 'static,
+    to: impl Write + Send + 'static,
     word: &FrontWord,
     of_ranks: RankWords,
-) -> Receiver<()> {
+) -> std::io::Result<(Receiver<()>, HandedOn)> {
+    let (for_people, mut to_people) = std::io::pipe()?;
+    let handed_on = HandedOn::begin(for_people, Unfailing(to));
     let (quiet, is_quiet) = channel();
     let word = word.clone();
     std::thread::spawn(move || {
@@ -172,7 +193,7 @@ fn passed_on(
                 } else {
                     text.as_bytes()
                 };
-                let _nobody_reads_a_closed_terminal = to.write_all(text);
+                let _it_is_read_to_the_end = to_people.write_all(text);
             }
             let code = news.code.unwrap_or(exit::NOTHING_SAID);
             of_ranks.said.fetch_max(code, Relaxed);
@@ -182,7 +203,22 @@ fn passed_on(
             line.clear();
         }
     });
-    is_quiet
+    Ok((is_quiet, handed_on))
+}
+
+/// Where a line cannot be written the next may be: nobody reads a closed terminal, and one that is busy is
+/// read again.
+struct Unfailing<W>(W);
+
+impl<W: Write> Write for Unfailing<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _the_rest_is_left_out = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What is known while a launcher runs.
@@ -192,6 +228,8 @@ struct Waited<'a> {
     naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
     patience: Patience,
+    /// What the launcher was sent first.
+    sent: Option<i32>,
     deputy: &'a Deputy,
     /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
@@ -241,6 +279,7 @@ impl Waited<'_> {
             let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
                 SignalReach::of(pid).send(signal);
+                self.sent.get_or_insert(signal);
             }
             if next == Some(KILL) {
                 say(
@@ -340,6 +379,7 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{RecvTimeoutError, Sender};
 
     const S: u64 = 1_000_000_000;
 
@@ -425,12 +465,61 @@ mod tests {
         let of_ranks = RankWords::new(&Arc::new(Muster::new(1, S, Dialect::Hydra)));
         let heard = of_ranks.clone();
         let (mut told, to) = std::io::pipe().unwrap();
-        let quiet = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks);
+        let (quiet, _) = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks).unwrap();
         assert!(quiet.recv().is_err(), "it ends");
         let mut people = String::new();
         told.read_to_string(&mut people).unwrap();
         assert_eq!(people, mistake);
         assert_eq!(heard.said.load(Relaxed), 5);
         assert!(heard.has_heard.load(Relaxed) && heard.is_work.load(Relaxed));
+    }
+
+    /// Says that there is something to write, and writes it once the others have gone.
+    struct Waiting(Sender<()>, Receiver<()>, std::io::PipeWriter);
+
+    impl Write for Waiting {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _it_is_asked_once = self.0.send(());
+            let _nobody_reads_until_it_ends = self.1.recv();
+            self.2.write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_end_of_ranks_is_heard_where_people_are_slow_to_read_what_was_said_before() {
+        let word = FrontWord::draw();
+        let lines = format!("one\ntwo\n{}\nthree\n", word.end_line(0));
+        let of_ranks = RankWords::new(&Arc::new(Muster::new(1, S, Dialect::Hydra)));
+        let heard = of_ranks.clone();
+        let (mut told, to) = std::io::pipe().unwrap();
+        let ((writes, is_writing), (held, is_held)) = (channel(), channel());
+        let to = Waiting(writes, is_held, to);
+        let (quiet, people) = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks).unwrap();
+        let is_over = quiet.recv_timeout(10 * LAST_WORDS);
+        assert_eq!(is_over, Err(RecvTimeoutError::Disconnected));
+        assert_eq!(heard.said.load(Relaxed), 0);
+        // They are waited for at the end.
+        is_writing.recv().unwrap();
+        let (over, is_over) = channel();
+        std::thread::spawn(move || over.send(people.end(Duration::from_millis(1)).is_none()));
+        let is_over_yet = is_over.recv_timeout(Duration::from_millis(50));
+        assert_eq!(is_over_yet, Err(RecvTimeoutError::Timeout));
+        drop::<Sender<()>>(held);
+        assert!(is_over.recv().unwrap());
+        let mut people = String::new();
+        told.read_to_string(&mut people).unwrap();
+        assert_eq!(people, "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn ranks_have_the_signal_that_their_launcher_makes_of_what_it_was_sent() {
+        let sent = [2, SIGNAL_HANDED_ON, TERM];
+        assert_eq!(sent.map(|sent| handed_on(Dialect::Hydra, sent)), sent);
+        let of_open_mpi = sent.map(|sent| handed_on(Dialect::OpenMpi, sent));
+        assert_eq!(of_open_mpi, [TERM, SIGNAL_HANDED_ON, TERM]);
     }
 }

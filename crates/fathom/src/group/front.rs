@@ -154,7 +154,8 @@ impl LaunchFront {
         }
         let of_launcher = end.status.code().and_then(exit::from_launcher);
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        if let Some(code) = of_all(end.said, of_launcher, stopped) {
+        let said = as_first(end.said, end.handed_on, stopped);
+        if let Some(code) = of_all(said, of_launcher, stopped) {
             // Ranks that have failed say so by their own code.
             let is_unwritten = code == 0 && end.unwritten.is_some();
             return Ok(if is_unwritten { UNWRITTEN } else { code });
@@ -185,6 +186,13 @@ fn of_all(said: Option<i32>, of_launcher: Option<i32>, stopped: Option<i32>) -> 
     let code = of_ranks(said, of_launcher);
     let is_of_launcher = code != said && code.and_then(sys::stopped_by).is_some();
     stopped.filter(|_| is_of_launcher).or(code)
+}
+
+/// What ranks said as the first of them says it. That was told which signal stopped this process, and so says its
+/// record; another rank that leaves alone knows the signal that the launcher handed on.
+fn as_first(said: Option<i32>, handed_on: Option<i32>, stopped: Option<i32>) -> Option<i32> {
+    let is_of_launcher = handed_on.is_some() && said.and_then(sys::stopped_by) == handed_on;
+    stopped.filter(|_| is_of_launcher).or(said)
 }
 
 /// The other tool's ways to have several hosts: only the one without a service is here.
@@ -243,6 +251,22 @@ fn is_own_with_value(word: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_that_leaves_alone_means_the_signal_that_this_process_had() {
+        for (said, handed_on, stopped, wanted) in [
+            // Open MPI's launcher hands on SIGUSR1, and MPICH's has SIGTERM for what hangs up.
+            (Some(138), Some(10), Some(130), Some(130)),
+            (Some(143), Some(15), Some(129), Some(129)),
+            (Some(143), Some(10), Some(130), Some(143)),
+            (Some(138), None, Some(130), Some(138)),
+            (Some(0), Some(10), Some(130), Some(0)),
+            (Some(5), None, Some(130), Some(5)),
+            (None, Some(10), Some(130), None),
+        ] {
+            assert_eq!(as_first(said, handed_on, stopped), wanted, "{said:?}");
+        }
+    }
 
     fn of(words: &str) -> String {
         let given = words.split(' ').map(OsString::from);

@@ -60,16 +60,15 @@ impl HandedOn {
     /// have been left behind who could print. Says why not all could be written; a reader who has gone
     /// has what it wanted.
     pub(super) fn end(self, idle: Duration) -> Option<io::Error> {
-        let mut before = None;
         loop {
-            let bytes = Some(self.seen.bytes.load(Relaxed));
-            let is_idle = before == bytes && !self.seen.is_writing.load(Relaxed);
-            let is_impatient = sys::is_told_twice();
-            if is_idle || is_impatient {
+            let before = self.seen.bytes.load(Relaxed);
+            if self.is_over.recv_timeout(idle) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            before = bytes;
-            if self.is_over.recv_timeout(idle) == Err(RecvTimeoutError::Disconnected) {
+            let has_come = self.seen.bytes.load(Relaxed) != before;
+            let is_idle = !has_come && !self.seen.is_writing.load(Relaxed);
+            // Who is told twice waits for no slow reader.
+            if is_idle || sys::is_told_twice() {
                 break;
             }
         }
