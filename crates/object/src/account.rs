@@ -72,8 +72,8 @@ pub(crate) fn completed(
     let base = begun(record, plan, setup);
     let posted = LeftOver {
         kind: LeftKind::Posted,
-        count: counts.posted,
-        is_at_most: false,
+        count: counts.posted + counts.maybe_posted,
+        is_at_most: counts.maybe_posted > 0,
         why: BTreeSet::new(),
         names: BTreeSet::new(),
     };
@@ -208,7 +208,7 @@ fn load_account(
             total_ns: counts.signing_ns,
         },
         setup: setup.measured.clone(),
-        left_behind: counts.posted,
+        left_behind: counts.posted + counts.maybe_posted,
         ..LoadAccount::default()
     }
 }
@@ -254,6 +254,7 @@ fn sum(reports: &[ThreadReport]) -> ThreadCounts {
             verified: a.verified + b.verified,
             wrong: a.wrong + b.wrong,
             posted: a.posted + b.posted,
+            maybe_posted: a.maybe_posted + b.maybe_posted,
         })
 }
 

@@ -3,6 +3,7 @@
 
 mod left;
 mod login;
+mod requests;
 mod uploads;
 
 use crate::LoadError;
@@ -14,15 +15,15 @@ use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::seen::ServerSaw;
 use crate::settings::{Ledgers, LoadSettings, Thread};
-use crate::user::is_gone;
 use crate::verbs::{About, Call};
 use record::{Measurements, ServerAccount};
-use std::cell::{Cell, RefCell};
+use requests::{RequestFate, Requests};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
+use units::lossless::to_u64;
 
 /// Requests at the same time.
 const AT_ONCE: usize = 32;
@@ -39,14 +40,12 @@ pub(crate) struct Bulk {
 /// What became of many objects.
 pub(crate) struct Done<T = Object> {
     pub(crate) measured: Measurements,
-    /// How many were begun, the first of them all.
-    pub(crate) begun: usize,
     /// Those that were not reached, or failed.
     pub(crate) undone: Vec<T>,
     /// How many of these were not reached, or were given up on the way.
-    pub(crate) unreached: usize,
-    /// How many of these were given up on the way: the server may do them.
-    pub(crate) unanswered: usize,
+    pub(crate) unreached: u64,
+    /// Those of the undone that the server may have done, or may do: it did not say.
+    pub(crate) in_doubt: Vec<T>,
     /// Those that were done, as the server names them.
     pub(crate) named: Vec<Object>,
     pub(crate) first: Option<Failure>,
@@ -227,71 +226,47 @@ impl Bulk {
         progress: &mut dyn FnMut(u64),
     ) -> Done<T> {
         let thread = self.thread(call);
-        let next = Rc::new(Cell::new(0_usize));
-        let begun = Rc::new(Cell::new(0_usize));
-        let done = Rc::new(Cell::new(0_u64));
-        let undone: Rc<RefCell<Vec<T>>> = Rc::default();
-        let first: Rc<RefCell<Option<Failure>>> = Rc::default();
-        let named: Rc<RefCell<Vec<Object>>> = Rc::default();
-        let objects: Rc<[T]> = items.into();
+        let requests = Rc::new(Requests::of(items));
         let local = LocalSet::new();
         local.block_on(&self.runtime, async {
             let mut tasks = Vec::new();
-            for index in 0..AT_ONCE.min(objects.len()) {
-                let (thread, next, done, undone) = (
-                    Rc::clone(&thread),
-                    Rc::clone(&next),
-                    Rc::clone(&done),
-                    Rc::clone(&undone),
-                );
-                let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
-                let (named, begun) = (Rc::clone(&named), Rc::clone(&begun));
+            for index in 0..AT_ONCE.min(items.len()) {
+                let client = Client::new(&thread, u32::try_from(index).unwrap_or(0));
+                let requests = Rc::clone(&requests);
                 tasks.push(tokio::task::spawn_local(async move {
-                    let mut client = Client::new(&thread, u32::try_from(index).unwrap_or(0));
-                    while let Some(object) = objects.get(next.replace(next.get() + 1)) {
-                        begun.set(begun.get() + 1);
-                        let result = client.call(call, about(object), false, None).await;
-                        done.set(done.get() + 1);
-                        let Err(failure) = result else {
-                            let done = about(object).object;
-                            let done = done.map(|object| client.named(object));
-                            named.borrow_mut().extend(done);
-                            continue;
-                        };
-                        if !(call.request().removes && is_gone(&failure)) {
-                            undone.borrow_mut().push(object.clone());
-                            first.borrow_mut().get_or_insert(failure);
-                            client.back_off().await;
-                        }
-                    }
+                    requests.work(client, call, about).await;
                 }));
             }
             if stop() {
-                next.set(objects.len());
+                requests.next.set(items.len());
             }
             while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
-                progress(done.get());
+                progress(requests.ended.get());
                 if sys::is_told_twice() {
                     tasks.iter().for_each(tokio::task::JoinHandle::abort);
                 }
                 // A server that is gone, or that refuses all, is not asked a thousand times.
-                if stop() || undone.borrow().len() > 2 * AT_ONCE {
-                    next.set(objects.len());
+                if stop() || requests.failed.get() > 2 * to_u64(AT_ONCE) {
+                    requests.next.set(items.len());
                 }
             }
         });
-        let mut undone = undone.take();
-        let reached = units::lossless::to_usize(done.get());
-        undone.extend_from_slice(objects.get(reached..).unwrap_or_default());
+        let with = |is_it: fn(RequestFate) -> bool| {
+            let fates = requests.fates.borrow();
+            let items = items.iter().zip(fates.iter());
+            items
+                .filter(|(_, fate)| is_it(**fate))
+                .map(|(item, _)| item.clone())
+                .collect()
+        };
         Done {
-            unreached: objects.len().saturating_sub(reached),
-            unanswered: begun.get().saturating_sub(reached),
-            begun: begun.get(),
+            unreached: to_u64(items.len()).saturating_sub(requests.ended.get()),
             measured: thread.ledger.live.snapshot(),
-            undone,
-            named: named.take(),
-            first: first.take(),
+            undone: with(|fate| fate != RequestFate::Done),
+            in_doubt: with(|fate| fate == RequestFate::InDoubt),
+            named: requests.named.take(),
+            first: requests.first.take(),
         }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Client {
     /// By which name the server knows what was put up last.
     given: Option<GivenName>,
     failures_in_a_row: u32,
+    /// Whether the server may have done what was asked last, though no try went well.
+    is_in_doubt: bool,
     /// When the turn began or was due, which decides whether its requests are of the warm-up.
     pub(crate) turn_at: u64,
 }
@@ -68,6 +70,7 @@ impl Client {
             from: 0,
             given: None,
             failures_in_a_row: 0,
+            is_in_doubt: false,
             turn_at: 0,
         }
     }
@@ -84,7 +87,7 @@ impl Client {
         let thread = Rc::clone(&self.thread);
         let settings = &thread.settings;
         let request = call.on(&settings.service);
-        self.given = None;
+        (self.given, self.is_in_doubt) = (None, false);
         let take = taken(request, about.object.filter(|_| verify));
         let mut tries = 0;
         let prepared = settings.clock.now();
@@ -101,7 +104,7 @@ impl Client {
         add(&endpoint.begun, 1);
         let begun = issued;
         loop {
-            let failure = match self.attempt(ledger, request, &about, take, issued).await {
+            let failure = match self.tried(ledger, call, &about, take, issued).await {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
                     if request.takes == TakenBody::Name {
@@ -180,12 +183,37 @@ impl Client {
         &self.response.etag
     }
 
+    /// Whether the server may have done what was asked last: a try of it was not answered.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
     /// After failures to reach the server, a pause that doubles; nothing after a success.
     pub(crate) async fn back_off(&self) {
         if self.failures_in_a_row > 0 {
             let pause = BACKOFF_NS.0 << (self.failures_in_a_row - 1).min(10);
             tokio::time::sleep(Duration::from_nanos(pause.min(BACKOFF_NS.1))).await;
         }
+    }
+
+    /// One try, which is in doubt until it is known what came of it.
+    async fn tried(
+        &mut self,
+        ledger: &Ledger,
+        call: Call,
+        about: &About<'_>,
+        take: Take,
+        issued: u64,
+    ) -> Result<Moments, Failure> {
+        ledger.doubt(call);
+        let request = call.on(&self.thread.settings.service);
+        let result = self.attempt(ledger, request, about, take, issued).await;
+        if result.as_ref().is_err_and(Failure::is_in_doubt) {
+            self.is_in_doubt = true;
+        } else {
+            ledger.know(call);
+        }
+        result
     }
 
     /// One try, from the connection to the judgement of the answer.

@@ -198,11 +198,10 @@ impl Setup {
         self.measured.merge(&done.measured);
         let seeds = self.seeds_mut();
         seeds.rename(&done.named);
+        if !done.undone.is_empty() {
+            seeds.settle(objects, &done.named, &done.in_doubt);
+        }
         if stopped() {
-            // What was not begun is not there to be removed.
-            if objects.len() == seeds.objects.len() {
-                seeds.objects.truncate(done.begun);
-            }
             let left = String::new();
             return Err(match is_told() {
                 true => LoadError::Interrupted { left },

@@ -64,6 +64,17 @@ impl Failure {
         Self::new(FailureKind::Status(status), format!("HTTP {status}{code}"))
     }
 
+    /// Whether the server may have done what was asked: nothing was heard that says no.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        match self.kind {
+            FailureKind::Connect | FailureKind::Status(_) => false,
+            FailureKind::Broken
+            | FailureKind::Timeout
+            | FailureKind::Content
+            | FailureKind::Verification => true,
+        }
+    }
+
     /// Whether another try may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         match self.kind {
@@ -113,6 +124,8 @@ mod tests {
             (failure.what.as_str(), failure.may_pass()),
             ("HTTP 403", false)
         );
+        let lost = Failure::new(FailureKind::Timeout, "timeout");
+        assert!(lost.is_in_doubt() && !failure.is_in_doubt());
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub(crate) struct Ledger {
     flight: Cell<(u64, u64, u128)>,
     /// Requests in flight by kind.
     unanswered: [Cell<u64>; CALLS.len()],
+    /// Tries that went out and of which nobody knows what came of them, by kind: those in flight as well.
+    in_doubt: [Cell<u64>; CALLS.len()],
     last_done: Cell<u64>,
 }
 
@@ -94,6 +96,7 @@ impl Ledger {
             wrong: Cell::default(),
             flight: Cell::default(),
             unanswered: Default::default(),
+            in_doubt: Default::default(),
             last_done: Cell::default(),
         }
     }
@@ -102,6 +105,22 @@ impl Ledger {
     pub(crate) fn enter(&self, call: Call, now: u64) {
         add(&self.unanswered[call.index()], 1);
         self.change_flight(now, |n| n + 1);
+    }
+
+    /// A try of a request begins: the server may do it from here on.
+    pub(crate) fn doubt(&self, call: Call) {
+        add(&self.in_doubt[call.index()], 1);
+    }
+
+    /// It is known what came of a try.
+    pub(crate) fn know(&self, call: Call) {
+        let in_doubt = &self.in_doubt[call.index()];
+        in_doubt.set(in_doubt.get().saturating_sub(1));
+    }
+
+    /// Tries of which nobody knows what came of them.
+    pub(crate) fn in_doubt(&self, call: Call) -> u64 {
+        self.in_doubt[call.index()].get()
     }
 
     fn change_flight(&self, now: u64, change: impl Fn(u64) -> u64) {

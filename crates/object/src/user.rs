@@ -9,7 +9,7 @@ use crate::scenario::{
 use crate::verbs::{self, About, Call, Task, Uses};
 use crate::weighted::Weighted;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::random::Random;
@@ -26,8 +26,6 @@ pub(crate) struct Owned {
     pub(crate) pending: Option<Object>,
     /// Multipart uploads that were begun and neither completed nor aborted.
     pub(crate) uploads: Vec<(Object, String)>,
-    /// An upload was asked for, and the answer has not come: only the server knows its name.
-    pub(crate) may_hide_uploads: bool,
     /// Files that were posted, which have no key of ours.
     pub(crate) posted: u64,
 }
@@ -38,6 +36,8 @@ pub(crate) struct SeedSet {
     draw: Option<Weighted>,
     /// The next to be deleted.
     next: AtomicU64,
+    /// Whether some may not be there: their upload was not answered.
+    pub(crate) is_in_doubt: bool,
 }
 
 impl SeedSet {
@@ -58,6 +58,7 @@ impl SeedSet {
             draw: Weighted::new(weights.into_iter()),
             objects,
             next: AtomicU64::new(0),
+            is_in_doubt: false,
         }
     }
 
@@ -86,6 +87,19 @@ impl SeedSet {
                 *seed = *object;
             }
         }
+    }
+
+    /// Not all that were asked for came to be: those that did are there, and others may be.
+    pub(crate) fn settle(&mut self, asked: &[Object], made: &[Object], in_doubt: &[Object]) {
+        let number = |object: &Object| object.number;
+        let mut missing: BTreeSet<u64> = asked.iter().map(number).collect();
+        for object in made.iter().chain(in_doubt) {
+            missing.remove(&object.number);
+        }
+        self.objects
+            .retain(|object| !missing.contains(&object.number));
+        self.is_in_doubt = !in_doubt.is_empty();
+        self.give_back();
     }
 
     /// Those that a DELETE has taken.

@@ -4,6 +4,8 @@
 
 #[path = "truths/http2.rs"]
 mod http2;
+#[path = "truths/left.rs"]
+mod left;
 #[path = "truths/ranks.rs"]
 mod ranks;
 #[path = "store/server.rs"]

@@ -14,7 +14,7 @@ use units::counted;
 pub struct LeftOver {
     pub kind: LeftKind,
     pub count: u64,
-    /// Whether some of them may be gone: nobody waited for the answer.
+    /// Whether some of them may not be there: the server did not answer what was asked of them.
     pub is_at_most: bool,
     /// Why they are left; empty of what nobody was to remove.
     pub why: BTreeSet<String>,

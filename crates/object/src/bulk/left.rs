@@ -29,7 +29,7 @@ impl Bulk {
             record.leave(LeftOver {
                 kind: LeftKind::Objects,
                 count: left,
-                is_at_most: is_in_doubt || done.unanswered > 0,
+                is_at_most: is_in_doubt || !done.in_doubt.is_empty(),
                 why: [why(is_given_up, done.first.as_ref())].into(),
                 names: [format!("{names}{removal}")].into(),
             });

@@ -14,7 +14,7 @@ use units::lossless::to_u64;
 pub(crate) struct Aborted {
     pub(crate) measured: Measurements,
     pub(crate) left: u64,
-    /// Whether some of these were given up on the way: the server may abort them.
+    /// Whether some of these may not be open: the server did not say.
     pub(crate) is_at_most: bool,
     /// Nobody waited for the rest any more.
     pub(crate) is_given_up: bool,
@@ -22,10 +22,11 @@ pub(crate) struct Aborted {
 }
 
 impl Aborted {
-    /// Where the server did not list what else is open: it refused, or nobody waited for it.
-    fn unlisted(self, refused: Option<Failure>) -> Self {
+    /// Where the server did not list what else is open, at most so many: it refused, or nobody waited for it.
+    fn unlisted(self, hidden: u64, refused: Option<Failure>) -> Self {
         Self {
-            left: self.left.max(1),
+            left: self.left + hidden,
+            is_at_most: true,
             is_given_up: self.is_given_up || refused.is_none(),
             first: self.first.or(refused),
             ..self
@@ -34,12 +35,12 @@ impl Aborted {
 }
 
 impl Bulk {
-    /// Aborts these uploads and, where there may be more, those that the server lists under the
-    /// keys of this run.
+    /// Aborts these uploads and, where so many more may be hidden, those that the server lists under
+    /// the keys of this run.
     pub(crate) fn abort(
         &self,
         known: &[(Object, String)],
-        lists: bool,
+        hidden: u64,
         stop: &dyn Fn() -> bool,
     ) -> Aborted {
         let about: fn(&(Object, String)) -> About<'_> =
@@ -48,11 +49,11 @@ impl Bulk {
         let mut out = Aborted {
             measured: done.measured,
             left: to_u64(done.undone.len()),
-            is_at_most: done.unanswered > 0,
+            is_at_most: !done.in_doubt.is_empty(),
             is_given_up: done.unreached > 0 && sys::is_told_twice(),
             first: done.first,
         };
-        if !lists {
+        if hidden == 0 {
             return out;
         }
         // A page may be followed by others; each is shorter by what was aborted.
@@ -66,15 +67,15 @@ impl Bulk {
                     };
                 }
                 Some(Ok(open)) => open,
-                Some(Err(failure)) => return out.unlisted(Some(failure)),
-                None => return out.unlisted(None),
+                Some(Err(failure)) => return out.unlisted(hidden, Some(failure)),
+                None => return out.unlisted(hidden, None),
             };
             let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
             out.measured.merge(&done.measured);
             if done.undone.len() == open.len() {
                 return Aborted {
                     left: to_u64(open.len()),
-                    is_at_most: done.unanswered > 0,
+                    is_at_most: !done.in_doubt.is_empty(),
                     is_given_up: done.unreached > 0 && sys::is_told_twice(),
                     first: out.first.or(done.first),
                     ..out

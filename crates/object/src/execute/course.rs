@@ -96,8 +96,10 @@ pub(super) struct Remains {
     /// Whether some of these may not be there.
     pub(super) is_in_doubt: bool,
     pub(super) uploads: Vec<(Object, String)>,
-    /// Whether there may be uploads of which only the server knows.
-    pub(super) may_hide_uploads: bool,
+    /// How many there may be of which only the server knows.
+    pub(super) hidden_uploads: u64,
+    /// Whether some of the uploads may not be open.
+    pub(super) has_ended_uploads: bool,
 }
 
 impl Remains {
@@ -112,7 +114,8 @@ impl Remains {
                 .iter()
                 .flat_map(|done| done.uploads.iter().cloned())
                 .collect(),
-            may_hide_uploads: reports.iter().any(|done| done.may_hide_uploads),
+            hidden_uploads: reports.iter().map(|done| done.hidden_uploads).sum(),
+            has_ended_uploads: reports.iter().any(|done| done.has_ended_uploads),
         }
     }
 }

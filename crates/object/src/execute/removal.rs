@@ -13,11 +13,12 @@ impl Setup {
     /// Removes what users made, and only that; uploads that are still open are of no use to
     /// anybody.
     pub(super) fn clear(&self, remains: &Remains, record: &mut Record) {
-        let aborted = self.bulk.abort(
+        let mut aborted = self.bulk.abort(
             &remains.uploads,
-            remains.may_hide_uploads,
+            remains.hidden_uploads,
             &sys::is_told_twice,
         );
+        aborted.is_at_most |= remains.has_ended_uploads;
         if let Some(load) = &mut record.load {
             load.uploads_left_behind += aborted.left;
             load.teardown.merge(&aborted.measured);
@@ -42,7 +43,7 @@ impl Setup {
 
     /// Removes the objects of the setup; the bucket is left.
     pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
-        self.delete(self.seeds.left(), false, record);
+        self.delete(self.seeds.left(), self.seeds.is_in_doubt, record);
         self.bucket()
     }
 

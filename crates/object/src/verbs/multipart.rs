@@ -4,7 +4,7 @@ use super::{
     About, Call, Carries, CountedBytes, OwnOption, RequestKind, Services, TakenBody, Task, Uses,
     Verb, wrong,
 };
-use crate::failure::{Failure, FailureKind, element};
+use crate::failure::{Failure, element};
 use crate::payload::Object;
 use crate::settings::encoded;
 use crate::user::{User, is_gone};
@@ -103,23 +103,10 @@ pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Fail
 
 /// Begins an upload; its name.
 async fn create(user: &mut User, object: Object, intended: Option<u64>) -> Result<String, Failure> {
-    let hidden_before = std::mem::replace(&mut user.owned.borrow_mut().may_hide_uploads, true);
     let about = About::upload(object, "");
-    let created = user
-        .client
+    user.client
         .call(Call::MultipartCreate, about, false, intended)
-        .await;
-    // A status is an answer; after anything else the server may have begun what nobody was told of.
-    let is_known = matches!(
-        &created,
-        Ok(_)
-            | Err(Failure {
-                kind: FailureKind::Status(_) | FailureKind::Connect,
-                ..
-            })
-    );
-    user.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
-    created?;
+        .await?;
     let upload = element(user.client.collected(), "UploadId")
         .unwrap_or_default()
         .to_owned();

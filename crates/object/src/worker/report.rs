@@ -2,6 +2,7 @@
 
 use super::Running;
 use crate::payload::Object;
+use crate::verbs::Call;
 use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, RequestPhases, WorkerAccount};
 
 /// What a thread hands back.
@@ -25,7 +26,10 @@ pub(crate) struct ThreadReport {
     pub(crate) objects: Vec<Object>,
     /// Multipart uploads that are, or may be, open there.
     pub(crate) uploads: Vec<(Object, String)>,
-    pub(crate) may_hide_uploads: bool,
+    /// Uploads that may be open there too, of which only the server knows: what asked for them was not answered.
+    pub(crate) hidden_uploads: u64,
+    /// Some of the uploads may not be open: an end of one was not answered.
+    pub(crate) has_ended_uploads: bool,
     /// Some of the objects may not be there: the last that was asked about them failed.
     pub(crate) is_in_doubt: bool,
 }
@@ -41,6 +45,8 @@ pub(crate) struct ThreadCounts {
     pub(crate) verified: u64,
     pub(crate) wrong: u64,
     pub(crate) posted: u64,
+    /// Files that may be there too: what posted them was not answered.
+    pub(crate) maybe_posted: u64,
 }
 
 impl Running {
@@ -48,7 +54,7 @@ impl Running {
         self.close();
         let ledger = &self.thread.ledger;
         let (mut objects, mut uploads) = (Vec::new(), Vec::new());
-        let (mut posted, mut may_hide_uploads, mut is_in_doubt) = (0, false, false);
+        let (mut posted, mut is_in_doubt) = (0, false);
         for owned in &self.owned {
             let owned = owned.borrow();
             objects.extend(
@@ -60,10 +66,10 @@ impl Running {
                     .copied(),
             );
             uploads.extend(owned.uploads.iter().cloned());
-            may_hide_uploads |= owned.may_hide_uploads;
             is_in_doubt |= owned.pending.is_some() || !owned.doubtful.is_empty();
             posted += owned.posted;
         }
+        let in_doubt = |call| ledger.in_doubt(call) + self.thread.warmup.in_doubt(call);
         let measured = ledger.live.snapshot();
         let mut loop_account = ledger.loop_account(worker_ns);
         loop_account.abandoned = abandoned;
@@ -90,13 +96,16 @@ impl Running {
                 verified: ledger.verified.get(),
                 wrong: ledger.wrong.get(),
                 posted,
+                maybe_posted: in_doubt(Call::Post),
             },
             last_done: ledger.last_done(),
             asked_until_ns: self.asked.until_ns(),
             last_begun_ns: self.asked.last_begun_ns(),
             objects,
             uploads,
-            may_hide_uploads,
+            hidden_uploads: in_doubt(Call::MultipartCreate),
+            has_ended_uploads: in_doubt(Call::MultipartComplete) + in_doubt(Call::MultipartAbort)
+                > 0,
             is_in_doubt,
         }
     }

@@ -43,6 +43,8 @@ pub(crate) enum Act {
     Chunked,
     /// The end of the connection without an answer.
     Hang,
+    /// As `Answer`, but the connection ends in place of the answer.
+    Lost,
     /// The answer, and then the end of the connection.
     AnswerAndClose,
     /// The part that was asked for, or what is taken for it.
@@ -216,9 +218,14 @@ impl State {
                 | Act::OtherLength
                 | Act::Chunked
                 | Act::Hang
+                | Act::Lost
                 | Act::AnswerAndClose => self.answer(&asked, body),
                 Act::Part(part) => part.of(&asked, self.answer(&asked, body)),
             };
+            if act == Act::Lost {
+                let _no_matter = out.shutdown(Shutdown::Both);
+                return None;
+            }
             let wants_close = asked.head.to_lowercase().contains("connection: close")
                 || act == Act::AnswerAndClose;
             send(
@@ -433,6 +440,7 @@ fn send(
             | Act::OtherLength
             | Act::Chunked
             | Act::Hang
+            | Act::Lost
             | Act::AnswerAndClose
             | Act::Part(_) => bytes.extend_from_slice(&body),
         }

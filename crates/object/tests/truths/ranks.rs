@@ -223,7 +223,7 @@ fn a_setup_that_is_refused_to_one_rank_is_refused_to_both_and_each_says_what_is_
         });
         for ended in made {
             let error = ended.unwrap_err().to_string();
-            let left = format!("; rank {failing}: 10 objects that this load made could not be");
+            let left = format!("; rank {failing}: 9 objects that this load made could not be");
             assert!(
                 error.contains("1 of 10 objects that the load reads"),
                 "{error}"

@@ -1,0 +1,150 @@
+//! What is said to be left on a server is never less than what is there, and exact only where the server said so.
+
+use super::server::{Act, Asked, Server};
+use super::{context, plan, preset, run};
+use host::NoWatch;
+use object::{LoadPlan, execute};
+use record::{LeftKind, Record};
+
+fn is_object(asked: &Asked) -> bool {
+    asked.path.matches('/').count() > 1
+}
+
+fn is_refused() -> Act {
+    Act::Status(403, "AccessDenied")
+}
+
+/// How many things of a kind are left, and whether they are at most so many.
+fn left(record: &Record, kind: LeftKind) -> Option<(u64, bool)> {
+    let mut left = record.left_over.iter();
+    left.find(|left| left.kind == kind)
+        .map(|left| (left.count, left.is_at_most))
+}
+
+/// A load that reads what its setup made.
+fn reads(server: &Server) -> LoadPlan {
+    let mut plan = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(2);
+    plan
+}
+
+/// A load of multipart uploads by one user.
+fn uploads(server: &Server, iterations: u64) -> LoadPlan {
+    let mut plan = plan(preset("multipart", 1, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(iterations);
+    plan
+}
+
+#[test]
+fn objects_whose_removal_was_not_answered_are_at_most_left() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_object(asked) => Act::Lost,
+        _ => Act::Answer,
+    });
+    let record = run(&reads(&server));
+    assert_eq!(server.objects(), 0);
+    assert_eq!(left(&record, LeftKind::Objects), Some((20, true)));
+}
+
+#[test]
+fn objects_whose_removal_a_second_try_was_refused_are_at_most_left() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_object(asked) && asked.number % 2 == 0 => Act::Lost,
+        "DELETE" if is_object(asked) => Act::Status(503, "SlowDown"),
+        _ => Act::Answer,
+    });
+    let mut plan = reads(&server);
+    plan.retries = 1;
+    let (count, is_at_most) = left(&run(&plan), LeftKind::Objects).unwrap();
+    let there = server.objects();
+    assert!(count >= u64::try_from(there).unwrap(), "{count} {there}");
+    assert!(is_at_most);
+}
+
+#[test]
+fn objects_that_the_server_refused_to_make_are_not_left() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "PUT" if is_object(asked) => Act::Status(503, "SlowDown"),
+        "DELETE" if is_object(asked) => is_refused(),
+        _ => Act::Answer,
+    });
+    let error = execute(&reads(&server), &context(), &mut NoWatch).unwrap_err();
+    assert!(
+        !error.to_string().contains("could not be removed:"),
+        "{error}"
+    );
+    assert_eq!((server.objects(), server.count("DELETE")), (0, 0));
+}
+
+#[test]
+fn objects_that_a_setup_may_have_made_are_at_most_left() {
+    for (lost, said) in [(true, "; at most 15 objects"), (false, "; 10 objects")] {
+        let server = Server::start(move |asked| {
+            let number = || asked.path.rsplit('-').next()?.parse::<u64>().ok();
+            match asked.method.as_str() {
+                "PUT" if is_object(asked) => match number().unwrap() % 4 {
+                    0 => Act::Status(503, "SlowDown"),
+                    1 if lost => Act::Lost,
+                    1 => Act::Status(503, "SlowDown"),
+                    _ => Act::Answer,
+                },
+                "DELETE" if is_object(asked) => is_refused(),
+                _ => Act::Answer,
+            }
+        });
+        let error = execute(&reads(&server), &context(), &mut NoWatch).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(said), "{text}");
+        assert_eq!(server.objects(), if lost { 15 } else { 10 });
+    }
+}
+
+#[test]
+fn uploads_of_which_only_the_server_knows_are_counted() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" => Act::Lost,
+        "GET" if asked.query.contains("uploads=") => is_refused(),
+        _ => Act::Answer,
+    });
+    let record = run(&uploads(&server, 3));
+    assert_eq!(server.count("uploads"), 3);
+    assert_eq!(left(&record, LeftKind::Uploads), Some((3, true)));
+    // Each of them was begun twice.
+    let mut plan = uploads(&server, 1);
+    plan.retries = 1;
+    assert_eq!(left(&run(&plan), LeftKind::Uploads), Some((2, true)));
+}
+
+#[test]
+fn uploads_whose_end_was_not_answered_are_at_most_left() {
+    for always in [true, false] {
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "PUT" if asked.query.contains("partNumber=") => Act::Status(503, "SlowDown"),
+            "DELETE" if is_object(asked) && asked.query.is_empty() => Act::Answer,
+            // The load's own is the first.
+            "DELETE" if is_object(asked) && (always || asked.number < 6) => Act::Lost,
+            "DELETE" if is_object(asked) => is_refused(),
+            _ => Act::Answer,
+        });
+        let record = run(&uploads(&server, 1));
+        assert_eq!(left(&record, LeftKind::Uploads), Some((1, true)));
+    }
+}
+
+#[test]
+fn posted_files_whose_answers_were_lost_are_counted() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.number % 3 == 0 => Act::Lost,
+        _ => Act::Answer,
+    });
+    let url = format!("http://127.0.0.1:{}/api/entry", server.port);
+    let mut plan = plan(preset("post", 1, 60_000), &url);
+    plan.iterations = Some(6);
+    for retries in [0, 1] {
+        let before = server.count("POST");
+        plan.retries = retries;
+        let record = run(&plan);
+        let stored = server.count("POST") - before;
+        assert_eq!(left(&record, LeftKind::Posted), Some((stored, true)));
+    }
+}
