@@ -67,7 +67,9 @@ impl Failure {
     /// Whether the server may have done what was asked: nothing was heard that says no.
     pub(crate) fn is_in_doubt(&self) -> bool {
         match self.kind {
-            FailureKind::Connect | FailureKind::Status(_) => false,
+            // What stands before a server, or failed in it, does not know either.
+            FailureKind::Status(code) => [500, 502, 504].contains(&code),
+            FailureKind::Connect => false,
             FailureKind::Broken
             | FailureKind::Timeout
             | FailureKind::Content
@@ -126,6 +128,8 @@ mod tests {
         );
         let lost = Failure::new(FailureKind::Timeout, "timeout");
         assert!(lost.is_in_doubt() && !failure.is_in_doubt());
+        let of_status = |code| Failure::new(FailureKind::Status(code), "").is_in_doubt();
+        assert_eq!([403, 503, 504].map(of_status), [false, false, true]);
     }
 
     #[test]
