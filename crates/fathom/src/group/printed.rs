@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What is handed on of a launcher's standard output.
+/// What is handed on of what a launcher or its ranks print.
 pub(super) struct HandedOn {
     seen: Arc<Seen>,
     is_over: Receiver<()>,
