@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ratios import ratio_of
-from trial import at, measured, rate, run
+from trial import at, built, measured, rate, run
 
 RATE_SECONDS = 1
 # So long that far more than ten of all reads lie above p99.9, as slow as the witness makes them.
@@ -353,12 +353,9 @@ def under_witness(trials, fathom, ior, elbencho, rounds):
 
 def truth(fathom, ior, elbencho, launcher, directory, places, rounds):
     """Percentiles and starts of all of them, seen by a witness."""
-    compiler = (os.environ.get("CC") or "cc").split()
-    library = Path(directory, "witness.so")
-    source = Path(__file__).parent / "witness.c"
-    build = [*compiler, "-O2", "-std=gnu11", "-shared", "-fPIC", "-o", library, source, "-ldl"]
-    if not shutil.which(compiler[0]) or subprocess.run(build).returncode:
-        print(f"SKIPPED: percentiles beside the truth, which need a CC that builds {source}")
+    library = built("witness.c", directory, "-shared", "-fPIC", "-ldl")
+    if not library:
+        print("SKIPPED: percentiles beside the truth, which need a CC that builds witness.c")
         return
     # A file in memory is written without waiting for a device.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

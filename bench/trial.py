@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -32,3 +34,11 @@ def rate(record):
 def at(values, share):
     """The value that this share of all do not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def built(source, directory, *flags):
+    """What CC makes of a source beside this file; `None` where it cannot."""
+    compiler = (os.environ.get("CC") or "cc").split()
+    out = Path(directory, Path(source).stem)
+    words = [*compiler, "-O2", "-std=gnu11", "-o", out, Path(__file__).with_name(source), *flags]
+    return out if shutil.which(compiler[0]) and subprocess.run(words).returncode == 0 else None
