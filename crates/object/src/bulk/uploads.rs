@@ -10,6 +10,8 @@ use record::Measurements;
 use tokio::task::LocalSet;
 use units::lossless::to_u64;
 
+type OpenUploads = (Vec<(Object, String)>, bool);
+
 /// What became of multipart uploads.
 pub(crate) struct Aborted {
     pub(crate) measured: Measurements,
@@ -58,21 +60,24 @@ impl Bulk {
         }
         // A page may be followed by others; each is shorter by what was aborted.
         loop {
-            let open = match self.open_uploads() {
-                Some(Ok(open)) if open.is_empty() => {
+            let (open, is_whole) = match self.open_uploads() {
+                Some(Ok((open, _))) if open.is_empty() => {
                     return Aborted {
                         left: 0,
                         is_given_up: false,
                         ..out
                     };
                 }
-                Some(Ok(open)) => open,
+                Some(Ok(page)) => page,
                 Some(Err(failure)) => return out.unlisted(hidden, Some(failure)),
                 None => return out.unlisted(hidden, None),
             };
             let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
             out.measured.merge(&done.measured);
             if done.undone.len() == open.len() {
+                if !is_whole {
+                    return out.unlisted(hidden, done.first);
+                }
                 return Aborted {
                     left: to_u64(open.len()),
                     is_at_most: !done.in_doubt.is_empty(),
@@ -84,9 +89,9 @@ impl Bulk {
         }
     }
 
-    /// The first page of what the server lists as open under the keys of this run; `None` where nobody waits
-    /// for it any more.
-    fn open_uploads(&self) -> Option<Result<Vec<(Object, String)>, Failure>> {
+    /// The first page of what the server lists as open under the keys of this run, and whether it is all; `None`
+    /// where nobody waits for it any more.
+    fn open_uploads(&self) -> Option<Result<OpenUploads, Failure>> {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
@@ -98,6 +103,7 @@ impl Bulk {
             Ok(body) => body,
             Err(failure) => return Some(Err(failure)),
         };
+        let is_whole = element(&body, "IsTruncated") != Some("true");
         let mut rest = body.as_slice();
         let mut out = Vec::new();
         while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
@@ -107,6 +113,6 @@ impl Bulk {
                 out.push((object, upload.to_owned()));
             }
         }
-        Some(Ok(out))
+        Some(Ok((out, is_whole)))
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct State {
     /// Bodies by path.
     pub(crate) objects: Mutex<BTreeMap<String, Vec<u8>>>,
     uploads: Mutex<BTreeMap<String, BTreeMap<u64, Vec<u8>>>>,
+    /// Keys of uploads that have not ended, by their names.
+    begun: Mutex<BTreeMap<String, String>>,
     pub(crate) requests: AtomicU64,
     pub(crate) by_kind: Mutex<BTreeMap<String, u64>>,
     pub(crate) connections: AtomicU64,
@@ -119,6 +121,7 @@ impl Server {
             rule: Box::new(rule),
             objects: Mutex::default(),
             uploads: Mutex::default(),
+            begun: Mutex::default(),
             requests: AtomicU64::new(0),
             by_kind: Mutex::default(),
             connections: AtomicU64::new(0),
@@ -287,12 +290,21 @@ impl State {
                 .split('&')
                 .any(|part| part.split('=').next() == Some(word))
         };
+        let value = |name: &str| {
+            asked
+                .query
+                .split('&')
+                .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+                .unwrap_or("")
+        };
         let is_bucket = asked.path.matches('/').count() == 1;
         let kind = match asked.method.as_str() {
             "GET" if has("list-type") => "list",
             "PUT" if has("partNumber") => "part",
             "POST" if has("uploads") => "uploads",
             "POST" if has("uploadId") => "complete",
+            "GET" if has("uploads") => "begun",
+            "DELETE" if has("uploadId") => "abort",
             _ if is_bucket => "bucket",
             method => method,
         };
@@ -345,19 +357,19 @@ impl State {
                     .into_bytes(),
                 )
             }
-            "uploads" => (
-                200,
-                String::new(),
-                format!("<A><UploadId>up{}</UploadId></A>", asked.number).into_bytes(),
-            ),
+            "uploads" => {
+                let upload = format!("up{}", asked.number);
+                let answer = format!("<A><UploadId>{upload}</UploadId></A>");
+                let key = asked.path.splitn(3, '/').nth(2).unwrap().to_owned();
+                self.begun.lock().unwrap().insert(upload, key);
+                (200, String::new(), answer.into_bytes())
+            }
+            "begun" => (200, String::new(), self.page_of_begun().into_bytes()),
+            "abort" => {
+                self.begun.lock().unwrap().remove(value("uploadId"));
+                (204, String::new(), Vec::new())
+            }
             "part" => {
-                let value = |name: &str| {
-                    asked
-                        .query
-                        .split('&')
-                        .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-                        .unwrap_or("")
-                };
                 let number = value("partNumber").parse().unwrap();
                 self.uploads
                     .lock()
@@ -368,7 +380,8 @@ impl State {
                 (200, format!("ETag: \"part{number}\"\r\n"), Vec::new())
             }
             "complete" => {
-                let upload = asked.query.split("uploadId=").nth(1).unwrap_or_default();
+                let upload = value("uploadId");
+                self.begun.lock().unwrap().remove(upload);
                 let parts = self
                     .uploads
                     .lock()
@@ -391,6 +404,23 @@ impl State {
             }
             _ => none(),
         }
+    }
+
+    /// The first two uploads that have not ended.
+    fn page_of_begun(&self) -> String {
+        let begun = self.begun.lock().unwrap();
+        let told = |(upload, key): (&String, &String)| {
+            format!("<Upload><Key>{key}</Key><UploadId>{upload}</UploadId></Upload>")
+        };
+        let page: String = begun.iter().take(2).map(told).collect();
+        format!(
+            "<A><IsTruncated>{}</IsTruncated>{page}</A>",
+            begun.len() > 2
+        )
+    }
+
+    pub(crate) fn uploads_begun(&self) -> usize {
+        self.begun.lock().unwrap().len()
     }
 }
 

@@ -116,6 +116,28 @@ fn uploads_of_which_only_the_server_knows_are_counted() {
 }
 
 #[test]
+fn uploads_beyond_the_first_page_of_a_list_are_counted() {
+    for refuses in [true, false] {
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "POST" if asked.query == "uploads=" => Act::Lost,
+            "DELETE" if refuses && asked.query.contains("uploadId=") => is_refused(),
+            _ => Act::Answer,
+        });
+        let record = run(&uploads(&server, 5));
+        let there = server.state.uploads_begun();
+        let said = left(&record, LeftKind::Uploads);
+        assert_eq!(
+            (there, said),
+            if refuses {
+                (5, Some((5, true)))
+            } else {
+                (0, None)
+            }
+        );
+    }
+}
+
+#[test]
 fn uploads_whose_end_was_not_answered_are_at_most_left() {
     for always in [true, false] {
         let server = Server::start(move |asked| match asked.method.as_str() {
