@@ -104,6 +104,7 @@ pub(super) fn attend(
     drop(child);
     let mut waited = Waited {
         of_ranks: &of_ranks,
+        printed: &printed,
         dialect,
         naming,
         overdue: None,
@@ -224,6 +225,7 @@ impl<W: Write> Write for Unfailing<W> {
 /// What is known while a launcher runs.
 struct Waited<'a> {
     of_ranks: &'a RankWords,
+    printed: &'a HandedOn,
     dialect: Dialect,
     naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
@@ -275,6 +277,9 @@ impl Waited<'_> {
             });
             if self.of_ranks.is_work.swap(false, Relaxed) {
                 self.patience.hear_of_work(now);
+            }
+            if self.printed.is_held() {
+                self.patience.hear_of_reader(now);
             }
             let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
@@ -336,6 +341,15 @@ impl Patience {
             && let Some(asked_at) = &mut self.asked_at
         {
             *asked_at = now;
+        }
+    }
+
+    /// Whoever reads what ranks have printed takes his time: a launcher that is killed leaves the rest of it
+    /// unsaid.
+    fn hear_of_reader(&mut self, now: u64) {
+        if !self.is_told && self.ended_at.is_some() {
+            self.ended_at = Some(now);
+            self.asked_at = self.asked_at.map(|_| now);
         }
     }
 
@@ -453,6 +467,28 @@ mod tests {
         assert_eq!(told(100, 300), [(3, 2), (114, 15), (119, 9)]);
         // Words that come after that hold nobody up.
         assert_eq!(told(200, 50), [(3, 2), (50, 15), (68, 9)]);
+    }
+
+    #[test]
+    fn a_launcher_whose_ranks_have_ended_is_waited_for_while_what_they_printed_is_read() {
+        let told = |signal_at: Option<u64>, impatient_at: u64| {
+            let mut patience = Patience::default();
+            let told = (0..100).filter_map(|second| {
+                if second < 40 {
+                    patience.hear_of_reader(second * S);
+                }
+                let caught = signal_at.filter(|at| second >= *at);
+                let caught = caught.map(|_| sys::CaughtSignal {
+                    signal: 2,
+                    impatient: second >= impatient_at,
+                });
+                Some((second, patience.next(second * S, second >= 5, caught)?))
+            });
+            told.collect::<Vec<(u64, i32)>>()
+        };
+        assert_eq!(told(None, 100), [(45, 15), (49, 9)]);
+        assert_eq!(told(Some(3), 100), [(3, 2), (45, 15), (49, 9)]);
+        assert_eq!(told(Some(3), 20), [(3, 2), (20, 15), (30, 9)]);
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl HandedOn {
         Self { seen, is_over }
     }
 
+    /// Whoever reads it keeps this waiting, and whoever prints it.
+    pub(super) fn is_held(&self) -> bool {
+        self.seen.is_writing.load(Relaxed)
+    }
+
     /// Waits for the end of it, and where nothing comes for longer than `idle`, no longer: somebody may
     /// have been left behind who could print. Says why not all could be written; a reader who has gone
     /// has what it wanted.

@@ -1,11 +1,14 @@
 //! The process that was given `--hosts`: what becomes of the ranks when it is killed.
 
 use super::ground::ranks_once;
-use super::{FATHOM, LONG, SHORT, launchers, nobody_is_left, place, said, signal};
+use super::{
+    FATHOM, LONG, SHORT, launchers, launchers_by_kind, nobody_is_left, place, said, signal,
+};
 use record::{Record, Status, read_records};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The last of what is kept of the run.
 fn kept(dir: &Path) -> Option<Record> {
@@ -101,5 +104,25 @@ fn ranks_end_well_where_nobody_reads_what_their_launcher_prints_or_a_disk_is_ful
             assert_eq!(record.outcome.status, Status::Ok, "{name}: {told}");
             nobody_is_left(dir.path(), name);
         }
+    }
+}
+
+#[test]
+fn a_result_that_is_read_long_after_the_end_is_whole() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        // More than all buffers of a launcher hold.
+        let words = format!("{SHORT} --series-interval 10ms --worker-series --output-format json");
+        let mut line = launcher.by_front(dir.path(), &words);
+        let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = line.spawn().unwrap();
+        // Longer than a launcher is waited for that does not end.
+        std::thread::sleep(Duration::from_secs(15));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
+        assert!(result.is_ok(), "{name}: {} bytes", output.stdout.len());
+        assert!(output.stdout.len() > 1_000_000, "{name}");
+        nobody_is_left(dir.path(), name);
     }
 }
