@@ -56,11 +56,17 @@ pub fn find_limit(
             Err(mut unstarted) => {
                 conduct.release(turn, &mut unstarted.record);
                 let is_stopped = unstarted.record.outcome.status == Status::Interrupted;
-                let error = LabError::Step(unstarted);
-                if records.is_empty() {
-                    return Err(error);
+                if records.is_empty() || !is_stopped {
+                    let error = LabError::Step(unstarted);
+                    if records.is_empty() {
+                        return Err(error);
+                    }
+                    ended_by = Some(error);
+                } else if !unstarted.record.notes().is_empty() {
+                    // A step that was not begun has a record where it says what is left.
+                    ended_by = keep(&unstarted.record).map_err(LabError::Keep).err();
+                    records.push(*unstarted.record);
                 }
-                ended_by = (!is_stopped).then_some(error);
                 break;
             }
         };

@@ -46,6 +46,8 @@ pub(crate) struct Done<T = Object> {
     pub(crate) unreached: u64,
     /// Those of the undone that the server may have done, or may do: it did not say.
     pub(crate) in_doubt: Vec<T>,
+    /// How many tries the server may have done.
+    pub(crate) tries_in_doubt: u64,
     /// Those that were done, as the server names them.
     pub(crate) named: Vec<Object>,
     pub(crate) first: Option<Failure>,
@@ -265,6 +267,7 @@ impl Bulk {
             measured: thread.ledger.live.snapshot(),
             undone: with(|fate| fate != RequestFate::Done),
             in_doubt: with(|fate| fate == RequestFate::InDoubt),
+            tries_in_doubt: thread.ledger.in_doubt(call),
             named: requests.named.take(),
             first: requests.first.take(),
         }

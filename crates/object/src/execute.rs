@@ -74,6 +74,8 @@ pub struct Setup {
     pub(crate) measured: Measurements,
     /// What was not as it should be and does not keep the load from running.
     pub(crate) notices: Vec<String>,
+    /// Files of the setup that may be on a server which names them itself: what put them up was not answered.
+    unnamed: u64,
     keep: bool,
     /// Whether other ranks use the same bucket.
     has_others: bool,
@@ -112,6 +114,7 @@ impl Setup {
             bulk,
             measured: Measurements::default(),
             notices: Vec::new(),
+            unnamed: 0,
             keep: plan.keep,
             has_others: plan.share.size > 1,
             runs: 0,
@@ -196,10 +199,19 @@ impl Setup {
             });
         });
         self.measured.merge(&done.measured);
+        let is_share = self.settings.service == Service::Share;
+        // What nobody knows the name of can be counted, and not removed.
+        let (in_doubt, unnamed): (&[Object], u64) = match is_share {
+            true => (&[], done.tries_in_doubt),
+            false => (&done.in_doubt, 0),
+        };
+        self.unnamed += unnamed;
         let seeds = self.seeds_mut();
         seeds.rename(&done.named);
-        if !done.undone.is_empty() {
-            seeds.settle(objects, &done.named, &done.in_doubt);
+        if done.undone.is_empty() {
+            seeds.give_back();
+        } else {
+            seeds.settle(objects, &done.named, in_doubt);
         }
         if stopped() {
             let left = String::new();
@@ -229,7 +241,6 @@ impl Setup {
             self.measured = Measurements::default();
             let taken = self.seeds.taken().to_vec();
             self.put(&taken, context, watch, &mut |_| ())?;
-            self.seeds.give_back();
         }
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);

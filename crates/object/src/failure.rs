@@ -67,14 +67,23 @@ impl Failure {
     /// Whether the server may have done what was asked: nothing was heard that says no.
     pub(crate) fn is_in_doubt(&self) -> bool {
         match self.kind {
-            // What stands before a server, or failed in it, does not know either.
-            FailureKind::Status(code) => [500, 502, 504].contains(&code),
+            // What stands before a server, or failed in it, does not know either; a form may answer what it has done
+            // with another place. Who gives a reason has not done it, but where that is a failure of his own.
+            FailureKind::Status(500 | 502 | 504) => true,
+            FailureKind::Status(501) => false,
+            FailureKind::Status(300..=399 | 408 | 500..=599) => !self.has_reason(),
+            FailureKind::Status(_) => false,
             FailureKind::Connect => false,
             FailureKind::Broken
             | FailureKind::Timeout
             | FailureKind::Content
             | FailureKind::Verification => true,
         }
+    }
+
+    /// Whether the answer's body had a code beside the status.
+    fn has_reason(&self) -> bool {
+        self.what.split_ascii_whitespace().nth(2).is_some()
     }
 
     /// Whether another try may succeed.
@@ -128,8 +137,21 @@ mod tests {
         );
         let lost = Failure::new(FailureKind::Timeout, "timeout");
         assert!(lost.is_in_doubt() && !failure.is_in_doubt());
-        let of_status = |code| Failure::new(FailureKind::Status(code), "").is_in_doubt();
-        assert_eq!([403, 503, 504].map(of_status), [false, false, true]);
+        let in_doubt = |code, body: &[u8]| Failure::status(code, body).is_in_doubt();
+        let reason = b"<Code>SlowDown</Code>".as_slice();
+        for (status, without, with) in [
+            (303, true, false),
+            (403, false, false),
+            (408, true, false),
+            (500, true, true),
+            (501, false, false),
+            (503, true, false),
+            (504, true, true),
+            (524, true, false),
+        ] {
+            let said = (in_doubt(status, b""), in_doubt(status, reason));
+            assert_eq!(said, (without, with), "{status}");
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use crate::error::LoadError;
 use crate::plan::{LoadPlan, WholeLoad};
+use crate::ramp::Spacing;
 use crate::scenario::Arrivals;
 use std::sync::Arc;
 use units::counted;
+use units::lossless::f64_to_u64_saturating;
 
 /// A rank's place among those that do one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,14 @@ impl Default for LoadShare {
 impl LoadShare {
     /// Which part of a whole of so many is this rank's; the first ranks have what is over.
     fn of(self, whole: u64) -> u64 {
-        let (rank, size) = (u64::from(self.rank), u64::from(self.size));
-        whole / size + u64::from(rank < whole % size)
+        self.of_after(0, whole)
+    }
+
+    /// The same of what goes to the ranks in turn, the first of it to the one whose turn it is after so many.
+    fn of_after(self, before: u64, whole: u64) -> u64 {
+        let size = u64::from(self.size);
+        let behind = (u64::from(self.rank) + size - before % size) % size;
+        whole / size + u64::from(behind < whole % size)
     }
 
     /// The stream of chance of one of its own: no two ranks draw alike.
@@ -74,16 +82,33 @@ impl LoadPlan {
                 let turns = counted(*turns, "turn");
                 return Err(too_few(format!("{turns} of --iterations")));
             }
-            *turns = share.of(*turns);
+            *turns = share.of_after(self.even_arrivals_before(), *turns);
         }
         Ok(out)
+    }
+
+    /// Evenly spaced arrivals before the measured time, each of which was the turn of the next rank. Those by chance
+    /// have no order among ranks.
+    fn even_arrivals_before(&self) -> u64 {
+        match &self.scenario.arrivals {
+            Arrivals::Open {
+                rate,
+                spacing: Spacing::Constant,
+                ..
+            } => {
+                let all = rate.start * (self.warmup_ns as f64 / 1e9);
+                // What falls on the edge is measured.
+                f64_to_u64_saturating((all - 1e-6).ceil())
+            }
+            Arrivals::Open { .. } | Arrivals::Closed { .. } => 0,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ramp::{Ramp, Schedule, Spacing};
+    use crate::ramp::{Ramp, Schedule};
     use proptest::prelude::*;
     use std::collections::HashSet;
     use units::random::Random;
@@ -168,6 +193,55 @@ mod tests {
             parts.sort_unstable();
             prop_assert_eq!(whole.len(), parts.len());
             prop_assert!(whole.iter().zip(&parts).all(|(one, other)| one.abs_diff(*other) < 10));
+        }
+
+        #[test]
+        fn turns_of_all_ranks_are_the_arrivals_that_follow_the_warm_up(
+            size in 1_u32..6,
+            threads in 1_u32..4,
+            rate in 1_u32..200,
+            warmup_tenths in 0_u64..40,
+            turns in 6_u64..300,
+        ) {
+            let (rate_text, turns_text) = (rate.to_string(), turns.to_string());
+            // Many of these end where an arrival is due.
+            let warmup_ms = warmup_tenths * 100;
+            let warmup_text = format!("{warmup_ms}ms");
+            let whole = plan(&[
+                ("rate", &rate_text),
+                ("arrival", "constant"),
+                ("duration", "400s"),
+                ("warmup", &warmup_text),
+                ("iterations", &turns_text),
+                ("seeds", "200"),
+            ]);
+            let warmup_ns = warmup_ms * 1_000_000;
+            let measured = |part: &LoadPlan, threads: u32| -> Vec<u64> {
+                let scenario = part.scenario.after_warmup(warmup_ns);
+                let Arrivals::Open { rate, spacing, .. } = &scenario.arrivals else {
+                    panic!("it has a rate");
+                };
+                let mut all = Vec::new();
+                for worker in 0..threads {
+                    let (later, random) = (part.share.later(), Random::stream(1, 1));
+                    let mut schedule = Schedule::new(rate, *spacing, (worker, threads), later, random);
+                    let due = std::iter::from_fn(|| schedule.next());
+                    let due = due.map(|due| crate::worker::rounded(due, warmup_ns));
+                    all.extend(due.skip_while(|at| *at < warmup_ns).take(300));
+                }
+                all.sort_unstable();
+                all.truncate(usize::try_from(part.iterations.unwrap()).unwrap());
+                all
+            };
+            let mut parts = Vec::new();
+            for rank in 0..size {
+                parts.extend(measured(&whole.shared(LoadShare { rank, size }).unwrap(), threads));
+            }
+            parts.sort_unstable();
+            let whole = measured(&whole, 1);
+            prop_assert_eq!(whole.len(), parts.len());
+            let far = whole.iter().zip(&parts).find(|(one, other)| one.abs_diff(**other) >= 10);
+            prop_assert!(far.is_none(), "{:?}", far);
         }
 
         #[test]

@@ -287,7 +287,7 @@ impl User {
                 continue;
             }
             if follow.kind.verb().uses == Uses::Removed {
-                self.owned.borrow_mut().live.pop_back();
+                self.owned.borrow_mut().live.retain(|live| *live != object);
             }
             let task = Task {
                 kind: follow.kind,

@@ -7,6 +7,8 @@ mod report;
 mod timer;
 mod used;
 
+#[cfg(test)]
+pub(crate) use arrivals::rounded;
 use asked::AskedTime;
 pub(crate) use report::{ThreadCounts, ThreadReport};
 use used::MeasuredTime;
@@ -349,7 +351,6 @@ impl Running {
             self.shared.users.fetch_add(1, Relaxed);
             user.client.turn_at = at;
             let turn = user.turn(Some(at)).await;
-            user.client.back_off().await;
             self.shared.users.fetch_sub(1, Relaxed);
             match turn {
                 Turn::Done { .. } => {}
@@ -363,6 +364,8 @@ impl Running {
                 .iterations
                 .borrow_mut()
                 .record(self.clock.now() - begun);
+            // Nobody waits for a pause after the last turn.
+            user.client.back_off().await;
         }
     }
 }

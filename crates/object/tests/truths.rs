@@ -12,6 +12,8 @@ mod ranks;
 mod server;
 #[path = "store/tls.rs"]
 mod tls;
+#[path = "truths/turns.rs"]
+mod turns;
 
 use host::{Context, Machine, NoWatch, Observed};
 use object::{
@@ -369,22 +371,6 @@ fn the_rate_of_turns_that_were_counted_out_is_that_at_which_they_began() {
     let waited = of(20);
     assert!(waited.over_ns.unwrap() >= 300 * MS, "{waited:?}");
     assert!(waited.achieved_per_second < 150.0, "{waited:?}");
-}
-
-#[test]
-fn turns_that_were_counted_out_are_measured_until_the_next_of_all_would_be_due() {
-    let server = Server::start(|_| Act::Answer);
-    let changes = Adjustments {
-        rate: Some(4.0),
-        spacing: Some(object::Spacing::Constant),
-        ..adjusted("get", 8, 60_000)
-    };
-    let scenario = Scenario::preset("get").unwrap().adjusted(&changes).unwrap();
-    let mut plan = plan(scenario, &server.s3("bucket"));
-    // The next of the first thread would be due after a second, that of the last after 1.5.
-    (plan.iterations, plan.threads) = (Some(3), 4);
-    let elapsed_ns = run(&plan).elapsed_ns;
-    assert!((750 * MS..1400 * MS).contains(&elapsed_ns), "{elapsed_ns}");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
 
+/// A launcher that was just started loses a signal, or hangs at it: what was begun so long ago is asked.
+const BEGIN_NS: u64 = 1_000_000_000;
+
 /// What it is told: processes, up to the first 0, or that it has nothing to do any more.
 type Message = [libc::pid_t; 16];
 const FAREWELL: libc::pid_t = -1;
@@ -25,8 +28,8 @@ pub struct Deputy {
 
 impl Deputy {
     /// Has the child be sent `signal`, once, when this process ends without a word, or whomever
-    /// [`Deputy::instead`] named last, and takes from then on what the child says to it through both of `said`.
-    /// After 20 s all of them are killed.
+    /// [`Deputy::instead`] named last, a second after this at the earliest, and takes from then on what the child
+    /// says to it through both of `said`. After 20 s all of them are killed.
     ///
     /// # Errors
     /// No process or descriptor is left.
@@ -113,19 +116,29 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
                 libc::close(descriptor);
             }
         }
-        let mut named: Message = [0; 16];
+        let since = monotonic_ns();
+        let mut named: Option<[RawFd; 16]> = None;
         loop {
             let mut message: Message = [0; 16];
             let heard = libc::read(read, message.as_mut_ptr().cast(), size_of_val(&message));
             match heard {
                 0 => break,
                 1.. if message[0] == FAREWELL => libc::_exit(0),
-                1.. => named = message,
+                1.. => {
+                    for descriptor in named.iter().flatten() {
+                        libc::close(*descriptor);
+                    }
+                    named = Some(message.map(|process| held(process)));
+                }
                 _ if *libc::__errno_location() == libc::EINTR => {}
                 _ => libc::_exit(0),
             }
         }
-        send(child, &named, signal);
+        let due = since.saturating_add(BEGIN_NS);
+        while let rest @ 1.. = due.saturating_sub(monotonic_ns()) {
+            libc::usleep(libc::useconds_t::try_from(rest / 1000).unwrap_or(0) + 1);
+        }
+        send(child, named, signal);
         let begin = monotonic_ns();
         let mut entries = [said[0], said[1], child].map(|fd| libc::pollfd {
             fd,
@@ -135,8 +148,8 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
         while entries.iter().any(|entry| entry.fd >= 0) {
             let rest = MOST_NS.saturating_sub(monotonic_ns().saturating_sub(begin));
             if rest == 0 {
-                send(child, &[0; 16], libc::SIGKILL);
-                send(child, &named, libc::SIGKILL);
+                send(child, None, libc::SIGKILL);
+                send(child, named, libc::SIGKILL);
                 break;
             }
             let millis = libc::c_int::try_from(rest / 1_000_000).unwrap_or(0) + 1;
@@ -157,20 +170,28 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
     }
 }
 
-/// Sends a signal to the processes that are named, or where none is to that of the descriptor.
+/// A descriptor of the process, whose number may be another's later; negative where there is none.
 ///
 /// # Safety
-/// None is needed but that it is open.
-unsafe fn send(child: RawFd, named: &Message, signal: i32) {
-    let none = std::ptr::null::<libc::siginfo_t>();
+/// None is needed.
+unsafe fn held(process: libc::pid_t) -> RawFd {
+    if process <= 0 {
+        return -1;
+    }
     // SAFETY: no memory is passed.
-    unsafe {
-        if named[0] == 0 {
-            libc::syscall(libc::SYS_pidfd_send_signal, child, signal, none, 0);
-        }
-        for process in named.iter().take_while(|process| **process > 0) {
-            libc::kill(*process, signal);
-        }
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+    RawFd::try_from(descriptor).unwrap_or(-1)
+}
+
+/// Sends a signal to the processes that are named, or where none is to the child.
+///
+/// # Safety
+/// None is needed but that their descriptors are open.
+unsafe fn send(child: RawFd, named: Option<[RawFd; 16]>, signal: i32) {
+    let none = std::ptr::null::<libc::siginfo_t>();
+    for process in named.as_ref().map_or([child].as_slice(), |named| named) {
+        // SAFETY: no memory is passed; a descriptor that is none is refused.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, *process, signal, none, 0) };
     }
 }
 

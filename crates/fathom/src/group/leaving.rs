@@ -127,7 +127,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(left(), 1);
-        assert_eq!(running_below(1, &program, first), 0);
+        assert_eq!(running_below(first, &program, first), 0);
         for child in &mut all {
             let _one_has_ended = child.kill();
             child.wait().expect("it is ours");

@@ -12,7 +12,7 @@ use conduct::{LoadTask, unstarted_load};
 use host::{Context, PeerFault};
 use lab::{Conduct, LabError, LimitFound, LimitSearch, Turn, Unstarted, Work};
 use object::{LoadError, LoadShare, Setup};
-use record::{Outcome, Record, SlotPlace, Status};
+use record::{LeftOver, Outcome, Record, SlotPlace, Status};
 use run::RunError;
 use serde_json::{Value, json};
 
@@ -108,7 +108,8 @@ fn as_fault(error: LabError) -> anyhow::Error {
     match error {
         LabError::Step(refused) => {
             let record = refused.record;
-            let left = record.notices.iter().map(|left| format!("; {left}"));
+            let left = record.notes();
+            let left = left.iter().map(|left| format!("; {left}"));
             RunError::from(PeerFault {
                 text: refused.source.to_string() + &left.collect::<String>(),
                 exit_code: record.outcome.exit_code,
@@ -167,7 +168,7 @@ impl RankSteps<'_> {
         self.remove(&mut left);
         // The records of the search are the root's.
         let called = self.group.connection.called(self.group.connection.rank);
-        for left in left.notices {
+        for left in left.notes() {
             say(&format!("{called}: {left}"));
         }
         Ok(outcome?)
@@ -256,6 +257,30 @@ impl RankSteps<'_> {
             setup.remove(record);
         } else {
             setup.remove_with_others(&self.context, record);
+            self.gather_left(record);
+        }
+    }
+
+    /// What all have left, at the root; whoever is not heard by it says so itself.
+    fn gather_left(&self, record: &mut Record) {
+        let own = serde_json::to_vec(&record.left_over).unwrap_or_default();
+        let mut heard = Vec::new();
+        let connection = self.group.connection;
+        let gathered = connection.round(own, |words| {
+            heard = words;
+            Vec::new()
+        });
+        let is_heard = match connection.is_root() {
+            true => !heard.is_empty(),
+            false => gathered.is_ok(),
+        };
+        if !is_heard {
+            return;
+        }
+        record.left_over.clear();
+        for word in heard.iter().flatten() {
+            let left: Vec<LeftOver> = serde_json::from_slice(word).unwrap_or_default();
+            left.into_iter().for_each(|left| record.leave(left));
         }
     }
 

@@ -4,7 +4,7 @@
 use super::Load;
 use crate::exit::Usage;
 use crate::live;
-use crate::tell::layout;
+use crate::tell::{layout, say};
 use anyhow::Result;
 use conduct::Conductor;
 use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
@@ -120,7 +120,12 @@ impl Load<'_> {
 
     fn ended_by(&self, error: LabError) -> Result<i32> {
         match error {
-            LabError::Step(refused) => self.refused(refused),
+            LabError::Step(refused) => {
+                for note in refused.record.notes() {
+                    say(&format!("note: {note}"));
+                }
+                self.refused(refused)
+            }
             LabError::Keep(error) => Err(anyhow::Error::from_boxed(error)),
             error @ (LabError::Slot { .. } | LabError::Plan(_)) => Err(error.into()),
         }

@@ -7,10 +7,9 @@ use crate::payload::Object;
 use crate::settings::{encoded, read_key};
 use crate::verbs::{About, Call};
 use record::Measurements;
+use std::collections::BTreeSet;
 use tokio::task::LocalSet;
 use units::lossless::to_u64;
-
-type OpenUploads = (Vec<(Object, String)>, bool);
 
 /// What became of multipart uploads.
 pub(crate) struct Aborted {
@@ -29,11 +28,22 @@ impl Aborted {
         Self {
             left: self.left + hidden,
             is_at_most: true,
-            is_given_up: self.is_given_up || refused.is_none(),
+            is_given_up: self.is_given_up || sys::is_told_twice(),
             first: self.first.or(refused),
             ..self
         }
     }
+}
+
+/// A page of what the server lists as open.
+struct OpenPage {
+    uploads: Vec<(Object, String)>,
+    is_whole: bool,
+}
+
+/// The server's names of uploads.
+fn names(uploads: &[(Object, String)]) -> BTreeSet<String> {
+    uploads.iter().map(|(_, upload)| upload.clone()).collect()
 }
 
 impl Bulk {
@@ -58,40 +68,44 @@ impl Bulk {
         if hidden == 0 {
             return out;
         }
-        // A page may be followed by others; each is shorter by what was aborted.
+        let (mut left, in_doubt) = (names(&done.undone), names(&done.in_doubt));
+        // A list may lag behind: what has ended by the server's word is not asked for again.
+        let mut gone = &names(known) - &left;
         loop {
-            let (open, is_whole) = match self.open_uploads() {
-                Some(Ok((open, _))) if open.is_empty() => {
-                    return Aborted {
-                        left: 0,
-                        is_given_up: false,
-                        ..out
-                    };
-                }
+            let page = match self.open_uploads() {
                 Some(Ok(page)) => page,
-                Some(Err(failure)) => return out.unlisted(hidden, Some(failure)),
-                None => return out.unlisted(hidden, None),
+                refused => return out.unlisted(hidden, refused.and_then(Result::err)),
             };
+            let is_gone = |(_, upload): &(Object, String)| gone.contains(upload);
+            let (lagging, open): (Vec<_>, Vec<_>) = page.uploads.into_iter().partition(is_gone);
             let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
             out.measured.merge(&done.measured);
-            if done.undone.len() == open.len() {
-                if !is_whole {
-                    return out.unlisted(hidden, done.first);
-                }
-                return Aborted {
-                    left: to_u64(open.len()),
-                    is_at_most: !done.in_doubt.is_empty(),
-                    is_given_up: done.unreached > 0 && sys::is_told_twice(),
-                    first: out.first.or(done.first),
-                    ..out
-                };
+            out.first = out.first.or(done.first);
+            let undone = names(&done.undone);
+            let ended = &names(&open) - &undone;
+            left = &left - &ended;
+            out.left = to_u64(left.len());
+            if !ended.is_empty() {
+                // Another page may follow, shorter by these.
+                gone.extend(ended);
+                continue;
             }
+            // What is in doubt and not listed has ended; a list without one that was refused is no list of all.
+            left.retain(|upload| !in_doubt.contains(upload));
+            if !page.is_whole || !left.is_subset(&undone) {
+                return out.unlisted(hidden, None);
+            }
+            left.extend(undone);
+            out.left = to_u64(left.len() + lagging.len());
+            out.is_at_most = !(done.in_doubt.is_empty() && lagging.is_empty());
+            out.is_given_up = done.unreached > 0 && sys::is_told_twice();
+            return out;
         }
     }
 
-    /// The first page of what the server lists as open under the keys of this run, and whether it is all; `None`
-    /// where nobody waits for it any more.
-    fn open_uploads(&self) -> Option<Result<OpenUploads, Failure>> {
+    /// The first page of what the server lists as open under the keys of this run; `None` where nobody waits
+    /// for it any more.
+    fn open_uploads(&self) -> Option<Result<OpenPage, Failure>> {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
@@ -105,14 +119,14 @@ impl Bulk {
         };
         let is_whole = element(&body, "IsTruncated") != Some("true");
         let mut rest = body.as_slice();
-        let mut out = Vec::new();
+        let mut uploads = Vec::new();
         while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
             rest = &rest[at + 8..];
             let key = element(rest, "Key").and_then(|key| read_key(&self.settings, key));
             if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
-                out.push((object, upload.to_owned()));
+                uploads.push((object, upload.to_owned()));
             }
         }
-        Some(Ok((out, is_whole)))
+        Some(Ok(OpenPage { uploads, is_whole }))
     }
 }

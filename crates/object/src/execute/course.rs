@@ -82,8 +82,12 @@ pub(super) fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) ->
     let from = shared.measured_from;
     let last = reports.iter().map(|done| done.last_done).max().unwrap_or(0);
     // Users that pause or have left are part of the load until its course is over; who hangs after
-    // that is not waited for.
-    let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(from);
+    // that is not waited for. Threads see the end of arrivals that were counted out after it.
+    let course = shared.start + shared.scenario.course().total_ns();
+    let is_done = |done: &ThreadReport| done.unsent.is_empty() && done.loop_account.abandoned == 0;
+    let over = shared.arrivals_over();
+    let over = over.filter(|_| reports.iter().all(is_done));
+    let course_ns = over.unwrap_or(course).saturating_sub(from);
     let worked = reports.iter().map(|done| done.account.ended_ns).max();
     let worked_ns = worked.unwrap_or(0).min(course_ns);
     let last = if last > from { last } else { now };

@@ -5,7 +5,8 @@ use super::course::Remains;
 use crate::bulk::Bulk;
 use crate::payload::Object;
 use crate::verbs::Call;
-use record::{Measurements, Record};
+use record::{LeftKind, LeftOver, Measurements, Record};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use units::lossless::to_u64;
 
@@ -44,6 +45,15 @@ impl Setup {
     /// Removes the objects of the setup; the bucket is left.
     pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
         self.delete(self.seeds.left(), self.seeds.is_in_doubt, record);
+        if self.unnamed > 0 {
+            record.leave(LeftOver {
+                kind: LeftKind::Posted,
+                count: self.unnamed,
+                is_at_most: true,
+                why: BTreeSet::new(),
+                names: BTreeSet::new(),
+            });
+        }
         self.bucket()
     }
 

@@ -2,6 +2,7 @@
 
 use super::Running;
 use crate::payload::Object;
+use crate::target::Service;
 use crate::verbs::Call;
 use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, RequestPhases, WorkerAccount};
 
@@ -70,6 +71,9 @@ impl Running {
             posted += owned.posted;
         }
         let in_doubt = |call| ledger.in_doubt(call) + self.thread.warmup.in_doubt(call);
+        // A share names its files itself, and nobody heard how.
+        let is_share = self.thread.settings.service == Service::Share;
+        let unnamed = if is_share { in_doubt(Call::Put) } else { 0 };
         let measured = ledger.live.snapshot();
         let mut loop_account = ledger.loop_account(worker_ns);
         loop_account.abandoned = abandoned;
@@ -96,7 +100,7 @@ impl Running {
                 verified: ledger.verified.get(),
                 wrong: ledger.wrong.get(),
                 posted,
-                maybe_posted: in_doubt(Call::Post),
+                maybe_posted: in_doubt(Call::Post) + unnamed,
             },
             last_done: ledger.last_done(),
             asked_until_ns: self.asked.until_ns(),

@@ -138,6 +138,32 @@ fn uploads_beyond_the_first_page_of_a_list_are_counted() {
 }
 
 #[test]
+fn a_list_that_lags_behind_is_not_worked_off_for_ever() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" => Act::Lost,
+        // It stays on the list.
+        "DELETE" if asked.query.contains("uploadId=") => Act::Status(204, ""),
+        _ => Act::Answer,
+    });
+    let record = run(&uploads(&server, 1));
+    assert_eq!(left(&record, LeftKind::Uploads), Some((1, true)));
+}
+
+#[test]
+fn a_list_without_uploads_that_are_known_is_not_believed() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" && asked.number < 4 => Act::Lost,
+        "GET" if asked.query.contains("uploads=") => Act::Status(200, ""),
+        "PUT" if asked.query.contains("partNumber=") => is_refused(),
+        "DELETE" if asked.query.contains("uploadId=") => is_refused(),
+        _ => Act::Answer,
+    });
+    let record = run(&uploads(&server, 3));
+    let there = u64::try_from(server.state.uploads_begun()).unwrap();
+    assert_eq!(left(&record, LeftKind::Uploads), Some((there, true)));
+}
+
+#[test]
 fn uploads_whose_end_was_not_answered_are_at_most_left() {
     for always in [true, false] {
         let server = Server::start(move |asked| match asked.method.as_str() {

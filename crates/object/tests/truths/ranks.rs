@@ -102,7 +102,7 @@ fn a_rank_that_misses_the_start_ends_the_other_and_meets_it_as_often_as_that_doe
 }
 
 /// What comes of a load of two ranks, whose keys end with their numbers.
-fn both(whole: &LoadPlan, late: Option<u32>) -> [Result<Record, LoadError>; 2] {
+pub(super) fn both(whole: &LoadPlan, late: Option<u32>) -> [Result<Record, LoadError>; 2] {
     both_do(whole, late, |part, context| {
         execute(part, context, &mut NoWatch)
     })

@@ -1,6 +1,7 @@
 //! Whom a signal for the launcher reaches: a script that starts one and waits for it hands nothing on.
 
 use crate::group::alive::{catches, process_group};
+use crate::group::front::MARK;
 use std::fs;
 use sys::children_of;
 
@@ -18,8 +19,8 @@ pub(super) struct SignalReach {
 }
 
 impl SignalReach {
-    /// Looks from the process on that was started: a script's own children in its process group, or where it
-    /// gave each another, all of them.
+    /// Looks from the process on that was started: a script's own children in its process group and a launcher
+    /// in another, or where it gave each another, all of them.
     pub(super) fn of(process: u32) -> Self {
         let mut asked = Self {
             scripts: Vec::new(),
@@ -38,7 +39,10 @@ impl SignalReach {
         // Each is looked at once: it may go to a group of its own meanwhile.
         let is_beside = |child: &u32| group.is_some() && process_group(*child) == group;
         let (beside, apart): (Vec<u32>, Vec<u32>) = below.into_iter().partition(is_beside);
-        let below = if beside.is_empty() { apart } else { beside };
+        let below = match beside.is_empty() {
+            true => apart,
+            false => [beside, apart.into_iter().filter(has_mark).collect()].concat(),
+        };
         if below.is_empty() {
             self.launchers.push(process);
             return;
@@ -68,6 +72,14 @@ impl SignalReach {
             let _it_may_have_ended = sys::signal_process(process, signal);
         }
     }
+}
+
+/// Whether a process was given what a launcher is to start.
+fn has_mark(process: &u32) -> bool {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let mark = format!("--{MARK}=");
+    let mut words = words.split(|byte| *byte == 0);
+    words.any(|word| word.starts_with(mark.as_bytes()))
 }
 
 /// Whether a process runs a script.
@@ -147,6 +159,20 @@ mod tests {
         assert_eq!(asked.reached(KILL), [child.id(), asked.launchers[0]]);
         asked.send(KILL);
         assert_eq!(child.wait().unwrap().code(), None);
+    }
+
+    #[test]
+    fn a_launcher_with_a_session_has_its_signals_beside_what_else_its_script_runs() {
+        // It catches TERM and is no script.
+        let launcher = "setsid timeout 600 sh -c 'echo; exec sleep 600' --under-front=1";
+        let (mut child, _) = begun(&format!("sleep 600 & {launcher}; exit 7"));
+        let asked = SignalReach::of(child.id());
+        assert_eq!(asked.launchers.len(), 2);
+        assert_eq!(asked.reached(TERM), asked.launchers[1..]);
+        asked.send(TERM);
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+        // What stood beside it has had none.
+        sys::signal_process(asked.launchers[0], KILL).unwrap();
     }
 
     #[test]
