@@ -8,7 +8,7 @@ use record::{Record, Status, read_records};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use sys::{Clock as _, MachineClock};
 
 /// The last of what is kept of the run.
 fn kept(dir: &Path) -> Option<Record> {
@@ -117,7 +117,8 @@ fn a_result_that_is_read_long_after_the_end_is_whole() {
         let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = line.spawn().unwrap();
         // Longer than a launcher is waited for that does not end.
-        std::thread::sleep(Duration::from_secs(15));
+        let clock = MachineClock::monotonic();
+        clock.sleep_until(clock.now() + 15_000_000_000);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
         let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
