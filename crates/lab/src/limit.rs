@@ -56,12 +56,11 @@ pub fn find_limit(
             Err(mut unstarted) => {
                 conduct.release(turn, &mut unstarted.record);
                 let is_stopped = unstarted.record.outcome.status == Status::Interrupted;
-                if records.is_empty() || !is_stopped {
-                    let error = LabError::Step(unstarted);
-                    if records.is_empty() {
-                        return Err(error);
-                    }
-                    ended_by = Some(error);
+                if records.is_empty() {
+                    return Err(LabError::Step(unstarted));
+                }
+                if !is_stopped {
+                    ended_by = Some(LabError::Step(unstarted));
                 } else if !unstarted.record.notes().is_empty() {
                     // A step that was not begun has a record where it says what is left.
                     ended_by = keep(&unstarted.record).map_err(LabError::Keep).err();

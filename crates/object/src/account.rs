@@ -7,11 +7,11 @@ use crate::scenario::Arrivals;
 use crate::worker::{ThreadCounts, ThreadReport};
 use host::Measured;
 use record::{
-    EndpointAccount, ErrorClass, ErrorCount, Histogram, LeftKind, LeftOver, LoadAccount,
-    LoopAccount, Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact,
-    ThresholdResult, Verification, VerificationFailure, stopped_words,
+    EndpointAccount, ErrorClass, ErrorCount, Histogram, LeftOver, LoadAccount, LoopAccount,
+    Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, ThresholdResult,
+    Verification, VerificationFailure, stopped_words,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use units::{Bytes, counted};
 
 /// What a run left when its threads had ended.
@@ -70,13 +70,8 @@ pub(crate) fn completed(
     }
     let unsent = units::lossless::to_u64(unsent.len());
     let base = begun(record, plan, setup);
-    let posted = LeftOver {
-        kind: LeftKind::Posted,
-        count: counts.posted + counts.maybe_posted,
-        is_at_most: counts.maybe_posted > 0,
-        why: BTreeSet::new(),
-        names: BTreeSet::new(),
-    };
+    let may_be = counts.posted + counts.maybe_posted;
+    let posted = LeftOver::posted(may_be, counts.maybe_posted > 0);
     Record {
         outcome: stopped(&reports, &panics, signal, elapsed_ns),
         left_over: Some(posted)

@@ -36,6 +36,20 @@ pub enum LeftKind {
     Posted,
 }
 
+impl LeftOver {
+    /// Files under names that only the server knows.
+    #[must_use]
+    pub const fn posted(count: u64, is_at_most: bool) -> Self {
+        Self {
+            kind: LeftKind::Posted,
+            count,
+            is_at_most,
+            why: BTreeSet::new(),
+            names: BTreeSet::new(),
+        }
+    }
+}
+
 impl fmt::Display for LeftOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (noun, what) = match (self.kind, self.count) {

@@ -11,9 +11,6 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
 
-/// A launcher that was just started loses a signal, or hangs at it: what was begun so long ago is asked.
-const BEGIN_NS: u64 = 1_000_000_000;
-
 /// What it is told: processes, up to the first 0, or that it has nothing to do any more.
 type Message = [libc::pid_t; 16];
 const FAREWELL: libc::pid_t = -1;
@@ -27,6 +24,10 @@ pub struct Deputy {
 }
 
 impl Deputy {
+    /// A launcher that was just started loses a signal or hangs at it: it has so long to begin what it starts before
+    /// it is sent the first.
+    pub const BEGIN_NS: u64 = 1_000_000_000;
+
     /// Has the child be sent `signal`, once, when this process ends without a word, or whomever
     /// [`Deputy::instead`] named last, a second after this at the earliest, and takes from then on what the child
     /// says to it through both of `said`. After 20 s all of them are killed.
@@ -128,13 +129,13 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
                     for descriptor in named.iter().flatten() {
                         libc::close(*descriptor);
                     }
-                    named = Some(message.map(|process| held(process)));
+                    named = (message[0] > 0).then(|| message.map(|process| held(process)));
                 }
                 _ if *libc::__errno_location() == libc::EINTR => {}
                 _ => libc::_exit(0),
             }
         }
-        let due = since.saturating_add(BEGIN_NS);
+        let due = since.saturating_add(Deputy::BEGIN_NS);
         while let rest @ 1.. = due.saturating_sub(monotonic_ns()) {
             libc::usleep(libc::useconds_t::try_from(rest / 1000).unwrap_or(0) + 1);
         }

@@ -31,9 +31,6 @@ const LOOK_NS: u64 = 100_000_000;
 const NAMED_LOOK_NS: u64 = 5_000_000;
 /// So often it is looked whom a script has begun: that costs, on a machine whose ranks measure.
 const REACH_LOOK_NS: u64 = 1_000_000_000;
-/// A launcher that was just started loses a signal or hangs at it: it has so long to begin its ranks before
-/// it is sent the first.
-const BEGIN_NS: u64 = 1_000_000_000;
 /// A launcher that was asked to end by a signal has so long until it is told, and so long until it
 /// is killed; while ranks say that they still work, as for a removal of minutes, it is not told.
 const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
@@ -320,7 +317,7 @@ impl Waited<'_> {
 
 /// Whether a launcher that was started so long ago may be sent a signal.
 fn may_be_asked(since_ns: u64, have_begun: bool) -> bool {
-    have_begun || since_ns >= BEGIN_NS
+    have_begun || since_ns >= Deputy::BEGIN_NS
 }
 
 /// What a launcher is to be told, and when.
@@ -439,9 +436,9 @@ mod tests {
     fn a_launcher_begins_its_ranks_before_it_is_asked_to_end_or_has_had_the_time_to() {
         for (since_ns, have_begun, may) in [
             (0, false, false),
-            (BEGIN_NS - 1, false, false),
+            (Deputy::BEGIN_NS - 1, false, false),
             (0, true, true),
-            (BEGIN_NS, false, true),
+            (Deputy::BEGIN_NS, false, true),
         ] {
             assert_eq!(may_be_asked(since_ns, have_begun), may);
         }

@@ -5,8 +5,7 @@ use super::course::Remains;
 use crate::bulk::Bulk;
 use crate::payload::Object;
 use crate::verbs::Call;
-use record::{LeftKind, LeftOver, Measurements, Record};
-use std::collections::BTreeSet;
+use record::{LeftOver, Measurements, Record};
 use std::time::Duration;
 use units::lossless::to_u64;
 
@@ -46,13 +45,7 @@ impl Setup {
     pub(super) fn remove_objects(self, record: &mut Record) -> LeftBucket {
         self.delete(self.seeds.left(), self.seeds.is_in_doubt, record);
         if self.unnamed > 0 {
-            record.leave(LeftOver {
-                kind: LeftKind::Posted,
-                count: self.unnamed,
-                is_at_most: true,
-                why: BTreeSet::new(),
-                names: BTreeSet::new(),
-            });
+            record.leave(LeftOver::posted(self.unnamed, true));
         }
         self.bucket()
     }
