@@ -5,13 +5,16 @@
 //! is itself killed by it, or fails.
 
 use crate::{ProcessEnd, checked, monotonic_ns};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::io::{self, PipeReader};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
 
 /// Whoever was asked to end has so long.
 const MOST_NS: u64 = 20_000_000_000;
 
-/// What it is told: processes, up to the first 0, or that it has nothing to do any more.
+/// What it is told: processes, up to the first 0, or that it has nothing to do any more. The first is of the child,
+/// which says so itself before it runs a program.
 type Message = [libc::pid_t; 16];
 const FAREWELL: libc::pid_t = -1;
 
@@ -23,31 +26,70 @@ pub struct Deputy {
     process: libc::pid_t,
 }
 
+/// A child with a deputy beside it.
+#[derive(Debug)]
+pub struct Deputed {
+    pub child: Child,
+    pub end: ProcessEnd,
+    pub stdout: PipeReader,
+    pub stderr: PipeReader,
+    pub deputy: Deputy,
+}
+
 impl Deputy {
     /// A launcher that was just started loses a signal or hangs at it: it has so long to begin what it starts before
     /// it is sent the first.
     pub const BEGIN_NS: u64 = 1_000_000_000;
 
-    /// Has the child be sent `signal`, once, when this process ends without a word, or whomever
-    /// [`Deputy::instead`] named last, a second after this at the earliest, and takes from then on what the child
-    /// says to it through both of `said`. After 20 s all of them are killed.
+    /// Starts a child that is sent `signal`, once, when this process ends without a word, or whomever
+    /// [`Deputy::instead`] named last, a second after this at the earliest. From then on somebody takes what the
+    /// child says, and after 20 s all of them are killed. The deputy is there first: whenever this process is
+    /// killed, no child is left to itself.
     ///
     /// # Errors
-    /// No process or descriptor is left.
-    pub fn begin(child: &ProcessEnd, signal: i32, said: [BorrowedFd<'_>; 2]) -> io::Result<Self> {
+    /// The child cannot be started, or no process or descriptor is left.
+    pub fn spawn(mut command: Command, signal: i32) -> io::Result<Deputed> {
+        let (stdout, prints) = io::pipe()?;
+        let (stderr, says) = io::pipe()?;
+        let heard = [&stdout, &stderr].map(|from| from.as_raw_fd());
+        let not_its = [&prints, &says].map(|to| to.as_raw_fd());
+        let deputy = Self::begin(signal, heard, not_its)?;
+        let line = deputy.line.as_ref().map_or(-1, |line| line.as_raw_fd());
+        let tell_of_itself = move || {
+            let mut message: Message = [0; 16];
+            // SAFETY: no memory is passed.
+            message[0] = unsafe { libc::getpid() };
+            tell(line, &message);
+            Ok(())
+        };
+        // SAFETY: it makes system calls alone and allocates nothing.
+        unsafe { command.pre_exec(tell_of_itself) };
+        let child = command.stdout(prints).stderr(says).spawn()?;
+        let end = ProcessEnd::of(child.id())?;
+        Ok(Deputed {
+            child,
+            end,
+            stdout,
+            stderr,
+            deputy,
+        })
+    }
+
+    /// Starts the other process, which reads from `heard` and has nothing to do with `not_its`.
+    fn begin(signal: i32, heard: [RawFd; 2], not_its: [RawFd; 2]) -> io::Result<Self> {
         let mut ends = [0; 2];
         // SAFETY: the kernel writes two descriptors there.
         let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
         checked(libc::c_long::from(made))?;
         // SAFETY: the kernel has just given these to nobody else.
         let [read, line] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
-        let child = child.as_fd().as_raw_fd();
-        let said = said.map(|said| said.as_raw_fd());
         // SAFETY: what the new process does makes system calls alone and allocates nothing.
         let process = unsafe { libc::fork() };
         if process == 0 {
+            let [prints, says] = not_its;
+            let closed = [line.as_raw_fd(), prints, says, 0, 1, 2];
             // SAFETY: the same; these descriptors are open in it.
-            unsafe { stand_in(read.as_raw_fd(), line.as_raw_fd(), child, signal, said) }
+            unsafe { stand_in(read.as_raw_fd(), signal, heard, closed) }
         }
         checked(libc::c_long::from(process))?;
         Ok(Self {
@@ -67,21 +109,15 @@ impl Deputy {
             *place = process;
         }
         if let Some(line) = &self.line {
-            tell(line, &message);
+            tell(line.as_raw_fd(), &message);
         }
     }
 }
 
 /// Whole or not at all: it is shorter than what a pipe takes at once.
-fn tell(line: &OwnedFd, message: &Message) {
+fn tell(line: RawFd, message: &Message) {
     // SAFETY: so many bytes are there to be read.
-    unsafe {
-        libc::write(
-            line.as_raw_fd(),
-            message.as_ptr().cast(),
-            size_of_val(message),
-        )
-    };
+    unsafe { libc::write(line, message.as_ptr().cast(), size_of_val(message)) };
 }
 
 impl Drop for Deputy {
@@ -89,7 +125,7 @@ impl Drop for Deputy {
         let Some(line) = self.line.take() else {
             return;
         };
-        tell(&line, &[FAREWELL; 16]);
+        tell(line.as_raw_fd(), &[FAREWELL; 16]);
         // SAFETY: the place of the status may be absent.
         unsafe {
             while libc::waitpid(self.process, std::ptr::null_mut(), 0) < 0
@@ -103,7 +139,7 @@ impl Drop for Deputy {
 ///
 /// # Safety
 /// After a fork, with descriptors that are open.
-unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [RawFd; 2]) -> ! {
+unsafe fn stand_in(read: RawFd, signal: i32, heard: [RawFd; 2], closed: [RawFd; 6]) -> ! {
     let mut bytes = [0_u8; 4096];
     let room = bytes.len();
     let place = bytes.as_mut_ptr().cast();
@@ -112,19 +148,24 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
         // What ends the group of the other by a signal does not end this one, and it holds nothing open.
         libc::setsid();
         libc::chdir(c"/".as_ptr());
-        for descriptor in [line, 0, 1, 2] {
-            if ![read, child, said[0], said[1]].contains(&descriptor) {
+        for descriptor in closed {
+            if ![read, heard[0], heard[1]].contains(&descriptor) {
                 libc::close(descriptor);
             }
         }
-        let since = monotonic_ns();
+        let mut child = None;
+        let mut since = 0;
         let mut named: Option<[RawFd; 16]> = None;
         loop {
             let mut message: Message = [0; 16];
-            let heard = libc::read(read, message.as_mut_ptr().cast(), size_of_val(&message));
-            match heard {
+            let bytes = libc::read(read, message.as_mut_ptr().cast(), size_of_val(&message));
+            match bytes {
                 0 => break,
                 1.. if message[0] == FAREWELL => libc::_exit(0),
+                1.. if child.is_none() => {
+                    since = monotonic_ns();
+                    child = Some(held(message[0]));
+                }
                 1.. => {
                     for descriptor in named.iter().flatten() {
                         libc::close(*descriptor);
@@ -135,13 +176,14 @@ unsafe fn stand_in(read: RawFd, line: RawFd, child: RawFd, signal: i32, said: [R
                 _ => libc::_exit(0),
             }
         }
+        let Some(child) = child else { libc::_exit(0) };
         let due = since.saturating_add(Deputy::BEGIN_NS);
         while let rest @ 1.. = due.saturating_sub(monotonic_ns()) {
             libc::usleep(libc::useconds_t::try_from(rest / 1000).unwrap_or(0) + 1);
         }
         send(child, named, signal);
         let begin = monotonic_ns();
-        let mut entries = [said[0], said[1], child].map(|fd| libc::pollfd {
+        let mut entries = [heard[0], heard[1], child].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
@@ -200,71 +242,146 @@ unsafe fn send(child: RawFd, named: Option<[RawFd; 16]>, signal: i32) {
 mod tests {
     use super::*;
     use crate::wait_child;
-    use std::process::{Command, Stdio};
+    use std::io::Read as _;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
 
-    /// One test: a process that another began meanwhile would hold the line open.
+    /// A process that another test began meanwhile would hold the line open: one at a time.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    /// Says so at the signal, prints more than a pipe holds, and ends.
+    fn script(told: &Path) -> Command {
+        let script = r#"trap 'echo asked >>"$0"; head -c 300000 /dev/zero >&2 && head -c 300000 /dev/zero && echo said >>"$0"; done=1' TERM
+            echo; while [ -z "$done" ]; do sleep 0.01; done; sleep 0.1"#;
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(told);
+        command
+    }
+
+    fn deputed(told: &Path) -> Deputed {
+        let mut deputed = Deputy::spawn(script(told), libc::SIGTERM).unwrap();
+        deputed.stdout.read_exact(&mut [0]).unwrap();
+        deputed
+    }
+
+    /// What the kernel does to a process that is killed.
+    fn is_killed(deputed: Deputed) -> (Child, Deputy) {
+        let Deputed {
+            child, mut deputy, ..
+        } = deputed;
+        drop(deputy.line.take());
+        (child, deputy)
+    }
+
+    fn has_done_all(deputy: &Deputy) {
+        let process = u32::try_from(deputy.process).unwrap();
+        assert_eq!(wait_child(process).unwrap().status.code(), Some(0));
+    }
+
     #[test]
     #[expect(clippy::zombie_processes, reason = "wait_child waits for it")]
     fn a_child_is_asked_once_when_nobody_looks_after_it_and_what_it_says_is_taken() {
+        let _one = ONE_AT_A_TIME.lock();
         let dir = tempfile::tempdir().unwrap();
         let told = dir.path().join("told");
-        // More than a pipe holds.
-        let script = r#"trap 'echo asked >>"$0"; head -c 300000 /dev/zero >&2 && head -c 300000 /dev/zero && echo said >>"$0"; done=1' TERM
-            echo; while [ -z "$done" ]; do sleep 0.01; done; sleep 0.1"#;
-        let begin = || {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]).arg(&told);
-            let command = command.stderr(Stdio::piped()).stdout(Stdio::piped());
-            let mut child = command.spawn().unwrap();
-            let mut ready = [0];
-            let out = child.stdout.as_mut().unwrap();
-            std::io::Read::read_exact(out, &mut ready).unwrap();
-            child
-        };
-        let mut child = begin();
-        let said = child.stderr.take().unwrap();
-        let printed = child.stdout.take().unwrap();
-        let end = ProcessEnd::of(child.id()).unwrap();
-        let mut deputy =
-            Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap();
-        drop((said, printed));
-        // As the kernel closes it for a killed process.
-        drop(deputy.line.take());
+        let (child, deputy) = is_killed(deputed(&told));
         assert_eq!(wait_child(child.id()).unwrap().status.code(), Some(0));
         let text = std::fs::read_to_string(&told).unwrap();
         assert_eq!(text, "asked\nsaid\n");
-        let deputy = u32::try_from(deputy.process).unwrap();
-        assert_eq!(wait_child(deputy).unwrap().status.code(), Some(0));
+        has_done_all(&deputy);
 
         // Whom it was told to ask instead is asked, and the child is not.
-        let (mut child, mut other) = (begin(), begin());
-        let said = other.stderr.take().unwrap();
-        let printed = other.stdout.take().unwrap();
-        let end = ProcessEnd::of(child.id()).unwrap();
-        let mut deputy =
-            Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap();
-        drop((said, printed));
-        deputy.instead(&[child.id(); 40]);
-        deputy.instead(&[other.id()]);
-        drop(deputy.line.take());
+        let begun = deputed(&told);
+        let mut other = script(&told);
+        let mut other = other
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut out = other.stdout.take().unwrap();
+        out.read_exact(&mut [0]).unwrap();
+        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        begun.deputy.instead(&[begun.child.id(); 40]);
+        begun.deputy.instead(&[other.id()]);
+        let (mut child, deputy) = is_killed(begun);
         assert_eq!(wait_child(other.id()).unwrap().status.code(), Some(0));
         assert!(child.try_wait().unwrap().is_none(), "it is somebody else's");
         let text = std::fs::read_to_string(&told).unwrap();
         assert_eq!(text, "asked\nsaid\n".repeat(2));
         child.kill().unwrap();
         wait_child(child.id()).unwrap();
-        let deputy = u32::try_from(deputy.process).unwrap();
-        assert_eq!(wait_child(deputy).unwrap().status.code(), Some(0));
+        has_done_all(&deputy);
 
-        let mut child = begin();
-        let said = child.stderr.take().unwrap();
-        let printed = child.stdout.take().unwrap();
-        let end = ProcessEnd::of(child.id()).unwrap();
-        drop(Deputy::begin(&end, libc::SIGTERM, [said.as_fd(), printed.as_fd()]).unwrap());
+        let begun = deputed(&told);
+        let mut child = begun.child;
+        drop(begun.deputy);
         assert!(child.try_wait().unwrap().is_none(), "nobody asked it");
         child.kill().unwrap();
         wait_child(child.id()).unwrap();
         let text = std::fs::read_to_string(&told).unwrap();
         assert_eq!(text, "asked\nsaid\n".repeat(2));
+    }
+
+    #[test]
+    fn a_deputy_without_a_child_has_nothing_to_do() {
+        let _one = ONE_AT_A_TIME.lock();
+        let mut deputy = Deputy::begin(libc::SIGTERM, [-1; 2], [-1; 2]).unwrap();
+        drop(deputy.line.take());
+        has_done_all(&deputy);
+        let missing = Deputy::spawn(Command::new("/no/such/program"), libc::SIGTERM);
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// The kernel gives a number again: whoever has that of one who has ended is a stranger.
+    #[test]
+    #[ignore = "privileged: says which number the next process has"]
+    fn privileged_whoever_has_the_number_of_one_that_has_ended_is_sent_nothing() {
+        let _one = ONE_AT_A_TIME.lock();
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("told");
+        let mut named = Command::new("sleep").arg("600").spawn().unwrap();
+        let begun = deputed(&told);
+        begun.deputy.instead(&[named.id()]);
+        let until = monotonic_ns() + 10_000_000_000;
+        while !knows(begun.deputy.process, named.id()) {
+            assert!(monotonic_ns() < until);
+            std::thread::yield_now();
+        }
+        named.kill().unwrap();
+        named.wait().unwrap();
+        let mut stranger = with_number(named.id());
+        let (mut child, deputy) = is_killed(begun);
+        // It waits for the end of the child, which it has asked for nothing.
+        child.kill().unwrap();
+        wait_child(child.id()).unwrap();
+        has_done_all(&deputy);
+        stranger.kill().unwrap();
+        let ended_by = stranger.wait().unwrap().signal();
+        assert_eq!(ended_by, Some(libc::SIGKILL), "of nothing before");
+    }
+
+    /// Whether a process has a descriptor of another.
+    fn knows(process: libc::pid_t, other: u32) -> bool {
+        let of_other = format!("Pid:\t{other}");
+        let held = std::fs::read_dir(format!("/proc/{process}/fdinfo")).unwrap();
+        held.flatten().any(|one| {
+            let text = std::fs::read_to_string(one.path()).unwrap_or_default();
+            text.lines().any(|line| line == of_other)
+        })
+    }
+
+    /// A process with this number, which nobody has.
+    fn with_number(number: u32) -> Child {
+        for _ in 0..1000 {
+            std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).unwrap();
+            let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+            if child.id() == number {
+                return child;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        panic!("somebody else is always faster");
     }
 }

@@ -34,7 +34,7 @@ pub use child::{
 };
 pub use clock::{Clock, MachineClock, PairedReading, VirtualClock};
 pub use clock_reader::ClockReader;
-pub use deputy::Deputy;
+pub use deputy::{Deputed, Deputy};
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,

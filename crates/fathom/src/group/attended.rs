@@ -17,14 +17,13 @@ use left::Before;
 use repeats::Mistakes;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write};
-use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
-use sys::{Clock as _, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
+use sys::{Clock as _, Deputed, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 
 /// So often signals are looked at, and whether the first rank knows of one.
 const LOOK_NS: u64 = 100_000_000;
@@ -75,24 +74,18 @@ pub(super) fn attend(
     let before = Before::the_launcher();
     let mut command = Command::new(program);
     // In a group of its own it has a signal of the terminal from here, and once.
-    command
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    let mut child = command
-        .spawn()
+    command.args(words).stdin(Stdio::piped()).process_group(0);
+    // Whoever kills this process would leave nobody who looks after the ranks.
+    let Deputed {
+        mut child,
+        end,
+        stdout: prints,
+        stderr: from,
+        deputy,
+    } = Deputy::spawn(command, dialect.asking(TERM, false))
         .with_context(|| format!("cannot start {}", program.display()))?;
     let of_ranks = RankWords::new(muster);
     let pid = child.id();
-    let end = ProcessEnd::of(pid).context("the launcher cannot be waited for")?;
-    let from = child.stderr.take().expect("it was asked for");
-    let prints = child.stdout.take().expect("it was asked for");
-    // Whoever kills this process would leave nobody who looks after the ranks.
-    let holds = [from.as_fd(), prints.as_fd()];
-    let deputy = Deputy::begin(&end, dialect.asking(TERM, false), holds)
-        .context("nobody can look after the launcher")?;
     let naming = SignalNaming::new(child.stdin.take(), word, &of_ranks.has_heard, dialect);
     let printed = HandedOn::begin(prints, std::io::stdout());
     let (is_quiet, for_people) = passed_on(from, std::io::stderr(), word, of_ranks.clone())
