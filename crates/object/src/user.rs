@@ -287,7 +287,11 @@ impl User {
                 continue;
             }
             if follow.kind.verb().uses == Uses::Removed {
-                self.owned.borrow_mut().live.retain(|live| *live != object);
+                let live = &mut self.owned.borrow_mut().live;
+                // The newest, where no step has removed it already.
+                if let Some(at) = live.iter().rposition(|live| *live == object) {
+                    live.remove(at);
+                }
             }
             let task = Task {
                 kind: follow.kind,

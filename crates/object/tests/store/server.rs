@@ -305,6 +305,10 @@ impl State {
             "POST" if has("uploadId") => "complete",
             "GET" if has("uploads") => "begun",
             "DELETE" if has("uploadId") => "abort",
+            "POST" if asked.path == "/api/entry" && has("expiration") => "share",
+            "POST" if asked.path == "/api/auth" => "auth",
+            "DELETE" if asked.path.starts_with("/api/entry/") => "unshare",
+            "GET" if asked.path.starts_with("/-") => "GET",
             _ if is_bucket => "bucket",
             method => method,
         };
@@ -368,6 +372,18 @@ impl State {
             "abort" => {
                 self.begun.lock().unwrap().remove(value("uploadId"));
                 (204, String::new(), Vec::new())
+            }
+            "auth" => (200, "Set-Cookie: who=owner\r\n".into(), Vec::new()),
+            "share" => {
+                let id = format!("up{:08}", asked.number);
+                objects.insert(format!("/-{id}"), body);
+                let answer = format!(r#"{{"id":"{id}"}}"#);
+                (200, String::new(), answer.into_bytes())
+            }
+            "unshare" => {
+                let id = asked.path.trim_start_matches("/api/entry/");
+                objects.remove(&format!("/-{id}"));
+                (200, String::new(), Vec::new())
             }
             "part" => {
                 let number = value("partNumber").parse().unwrap();

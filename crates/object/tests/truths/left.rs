@@ -3,7 +3,7 @@
 use super::server::{Act, Asked, Server};
 use super::{context, plan, preset, run};
 use host::NoWatch;
-use object::{LoadPlan, execute};
+use object::{Follow, LoadPlan, ShareSecret, StepKind, execute};
 use record::{LeftKind, Record};
 
 fn is_object(asked: &Asked) -> bool {
@@ -147,6 +147,7 @@ fn a_list_that_lags_behind_is_not_worked_off_for_ever() {
     });
     let record = run(&uploads(&server, 1));
     assert_eq!(left(&record, LeftKind::Uploads), Some((1, true)));
+    assert!(server.requests() < 50, "{}", server.requests());
 }
 
 #[test]
@@ -195,4 +196,70 @@ fn posted_files_whose_answers_were_lost_are_counted() {
         let stored = server.count("POST") - before;
         assert_eq!(left(&record, LeftKind::Posted), Some((stored, true)));
     }
+}
+
+/// A file share, whose files have the names that it gives them.
+fn share(server: &Server, name: &str) -> LoadPlan {
+    let mut plan = plan(
+        preset(name, 1, 60_000),
+        &format!("share+http://127.0.0.1:{}", server.port),
+    );
+    plan.secret = Some(ShareSecret::new("known".into()));
+    plan.credentials = None;
+    plan.iterations = Some(12);
+    plan
+}
+
+#[test]
+fn files_of_a_share_whose_answers_were_lost_are_counted() {
+    let loses = |every: u64| {
+        move |asked: &Asked| match asked.method.as_str() {
+            "POST" if asked.path != "/api/auth" && asked.number % every == 0 => Act::Lost,
+            _ => Act::Answer,
+        }
+    };
+    // Those of users; what has a name is removed.
+    for retries in [0, 1] {
+        let server = Server::start(loses(3));
+        let mut plan = share(&server, "put");
+        plan.retries = retries;
+        let record = run(&plan);
+        let there = u64::try_from(server.objects()).unwrap();
+        assert!(there > 2);
+        assert_eq!(left(&record, LeftKind::Posted), Some((there, true)));
+        assert_eq!(left(&record, LeftKind::Objects), None);
+    }
+    // Those of the setup, of which each was put up again.
+    let server = Server::start(loses(3));
+    let mut plan = share(&server, "get");
+    plan.retries = 5;
+    let record = run(&plan);
+    let there = u64::try_from(server.objects()).unwrap();
+    assert!(there > 2);
+    assert_eq!(left(&record, LeftKind::Posted), Some((there, true)));
+    // All were answered.
+    for name in ["put", "get"] {
+        let server = Server::start(|_| Act::Answer);
+        let record = run(&share(&server, name));
+        assert_eq!((server.objects(), record.left_over.len()), (0, 0));
+    }
+}
+
+#[test]
+fn an_object_that_two_steps_delete_takes_no_other_with_it() {
+    let server = Server::start(|_| Act::Answer);
+    let mut plan = plan(preset("put", 1, 60_000), &server.s3("bucket"));
+    let [step] = plan.scenario.steps.as_mut_slice() else {
+        panic!("it has one step");
+    };
+    let delete = Follow {
+        kind: StepKind::Delete,
+        one_in: 2,
+        at_most: None,
+    };
+    step.then = vec![delete.clone(), delete];
+    plan.iterations = Some(100);
+    let record = run(&plan);
+    assert!(server.count("DELETE") > 120, "some were deleted twice");
+    assert_eq!((server.objects(), record.left_over.len()), (0, 0));
 }
