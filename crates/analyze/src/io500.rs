@@ -105,7 +105,8 @@ impl<'a> Placed<'a> {
         let phase = self.phase;
         let ended = self
             .record
-            .filter(|record| record.outcome.status == Status::Ok);
+            .filter(|record| record.outcome.status == Status::Ok)
+            .filter(|record| record.start_fault().is_none());
         let rate = ended.and_then(|record| rate(phase, record));
         let why_not = match (self.record, rate) {
             (_, Some(_)) => None,

@@ -180,7 +180,7 @@ struct Course<'a> {
 enum Broken {
     /// A slot of an arm failed.
     Failed,
-    /// The generator itself stood still.
+    /// The generator itself stood still, or its ranks began too far apart.
     Stood(String),
     /// By what is no arm's failure.
     Machine(String),
@@ -393,7 +393,7 @@ impl Course<'_> {
 mod tests {
     use super::*;
     use crate::mock::{
-        Mock, Outcome, SLOT_NS, carry_out, failed, most_steps, plan, reads, unstarted,
+        Mock, Outcome, SLOT_NS, apart, carry_out, failed, most_steps, plan, reads, unstarted,
     };
     use record::{Operations, Stopping};
     use std::collections::BTreeMap;
@@ -766,6 +766,32 @@ mod tests {
             ended.why
         );
         assert_eq!((ended.records.len(), ended.lost.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_slot_whose_ranks_began_too_far_apart_is_measured_again() {
+        let run = |times: usize| {
+            let mut left = times;
+            let mut mock = Mock::new(move |_, _, _| {
+                let is_apart = left > 0;
+                left = left.saturating_sub(1);
+                Ok(if is_apart { apart(reads(1)) } else { reads(1) })
+            });
+            ended(carry_out(&fixed(&["r"], 2), vec![], &mut mock, &mut |_| {
+                true
+            }))
+        };
+        let again = run(1);
+        assert_eq!((again.why, again.lost.len()), (WhyEnded::Passes, 0));
+        assert_eq!(again.records.len(), 5);
+        let never = run(100);
+        let why = "ranks began 2 ns apart, more than --max-skew 1 ns";
+        assert!(
+            matches!(&never.why, WhyEnded::Failed(said) if said.ends_with(why)),
+            "{:?}",
+            never.why
+        );
+        assert_eq!((never.records.len(), never.lost.len()), (3, 0));
     }
 
     #[test]

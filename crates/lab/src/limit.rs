@@ -1,6 +1,6 @@
 //! The search for the highest rate at which a threshold holds: one arm, a step a rate.
 
-use crate::{Conduct, KeepError, KneeSearch, LabError, Turn, Work};
+use crate::{Conduct, KeepError, KneeSearch, LabError, MOST_FAILURES, Turn, Work};
 use record::{Record, SearchAccount, SearchPoint, Status, Threshold};
 use units::Rate;
 
@@ -22,8 +22,9 @@ pub struct LimitFound {
     /// A step each.
     pub records: Vec<Record>,
     pub account: SearchAccount,
-    /// The rate of the last step and how it ended, if it was cut short.
-    pub cut_short: Option<(Rate, Status)>,
+    /// The rate of the last step and how it ended, if that says nothing of the rate: it was cut short, or its ranks
+    /// began too far apart however often it was measured.
+    pub no_point: Option<(Rate, Status)>,
     /// What ended it before it knew, after steps that were measured.
     pub ended_by: Option<LabError>,
 }
@@ -43,7 +44,7 @@ pub fn find_limit(
     let mut turn = Turn::default();
     conduct.prepare(turn).map_err(LabError::Step)?;
     let (mut points, mut records, mut ended_by) = (Vec::new(), Vec::new(), None);
-    let mut cut_short = None;
+    let (mut no_point, mut apart) = (None, 0);
     let mut next = limit.rates.next_rate();
     let mut silence = Silence::default();
     while let Some(per_second) = next {
@@ -73,8 +74,16 @@ pub fn find_limit(
         // A part of its time, or fewer ranks, are another load, at which the threshold neither holds nor breaks.
         let status = record.outcome.status;
         if status.is_cut_short() {
-            cut_short = Some((Rate(per_second), status));
+            no_point = Some((Rate(per_second), status));
+        } else if record.start_fault().is_some() {
+            apart += 1;
+            if apart < MOST_FAILURES {
+                next = Some(per_second);
+            } else {
+                no_point = Some((Rate(per_second), status));
+            }
         } else {
+            apart = 0;
             let point = point(per_second, &record, &limit.threshold);
             let is_searchable = applies(&limit.threshold, &record);
             let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
@@ -99,7 +108,7 @@ pub fn find_limit(
     Ok(LimitFound {
         records,
         account,
-        cut_short,
+        no_point,
         ended_by,
     })
 }
@@ -216,7 +225,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::{Mock, failed, reads, unstarted};
+    use crate::mock::{Mock, apart, failed, reads, unstarted};
     use record::{LoadAccount, PaceAccount};
 
     fn limit() -> LimitSearch {
@@ -335,7 +344,7 @@ mod tests {
             let steps_before = usize::try_from(whole - 1).unwrap();
             let last = found.records.last().unwrap();
             assert_eq!((kept, last.outcome.status), (steps_before + 1, status));
-            let (rate, how) = found.cut_short.unwrap();
+            let (rate, how) = found.no_point.unwrap();
             assert_eq!((rate.0, how), ([100.0, 200.0][steps_before], status));
             let of_last = last.load.as_ref().unwrap().search.as_ref();
             assert_eq!(of_last, Some(&found.account), "{status:?}");
@@ -441,6 +450,30 @@ mod tests {
         let (holds, breaks) = (account.holds_at.unwrap(), account.breaks_at.unwrap());
         assert!(holds <= 900.0 && breaks > 900.0 && breaks <= holds * 1.06);
         assert_eq!(account.no_answer, None);
+    }
+
+    #[test]
+    fn a_step_whose_ranks_began_too_far_apart_is_measured_again_and_ends_the_search_at_last() {
+        // The second step: so often in succession.
+        let run = |times: u32| {
+            let mut mock = Mock::new(move |_, work, steps| {
+                let record = step(work, 900.0);
+                let is_apart = steps > 2 && steps < 3 + times;
+                Ok(if is_apart { apart(record) } else { record })
+            });
+            find(&mut mock).unwrap().0
+        };
+        let (never, twice) = (run(0), run(2));
+        assert_eq!(twice.account, never.account);
+        assert!(twice.no_point.is_none() && never.account.breaks_at.is_some());
+        assert_eq!(twice.records.len(), never.records.len() + 2);
+        let always = run(100);
+        let (rate, how) = always.no_point.unwrap();
+        assert_eq!((rate.0, how), (200.0, Status::Ok));
+        assert_eq!(always.records.len(), 4);
+        let account = always.account;
+        assert_eq!((account.points.len(), account.holds_at), (1, Some(100.0)));
+        assert_eq!(account.breaks_at, None);
     }
 
     #[test]

@@ -44,6 +44,16 @@ pub(crate) fn plan(
     }
 }
 
+/// The same of ranks that began too far apart.
+pub(crate) fn apart(mut record: Record) -> Record {
+    record.group = Some(record::GroupAccount {
+        skew_ns: Some(2),
+        ..record::GroupAccount::default()
+    });
+    record.hold_to_start(units::Nanos(1));
+    record
+}
+
 /// A record of so many reads.
 pub(crate) fn reads(count: u64) -> Record {
     let mut operations = Measurements::default();

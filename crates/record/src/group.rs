@@ -158,16 +158,18 @@ impl Record {
         if let Some(group) = self.group.as_mut().filter(|group| group.skew_ns.is_some()) {
             group.max_skew_ns = Some(max_skew.0);
         }
-        let beyond = self.group.as_ref();
-        let beyond = beyond.and_then(GroupAccount::beyond_max_skew);
-        if let Some((skew, most)) = beyond
-            && self.outcome.status == Status::Ok
-        {
+        if let Some(why) = self.start_fault() {
             self.outcome.exit_code = 4;
-            self.outcome.message = Some(format!(
-                "ranks began {skew} apart, more than --max-skew {most}"
-            ));
+            self.outcome.message = Some(why);
         }
+    }
+
+    /// Why nothing that was measured counts although it ended well: its ranks began too far apart.
+    #[must_use]
+    pub fn start_fault(&self) -> Option<String> {
+        let (skew, most) = self.group.as_ref()?.beyond_max_skew()?;
+        let why = || format!("ranks began {skew} apart, more than --max-skew {most}");
+        (self.outcome.status == Status::Ok).then(why)
     }
 
     /// How many ranks of its group did not take part, whether they are named or not; none where

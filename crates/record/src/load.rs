@@ -111,12 +111,12 @@ pub struct StepResult {
 }
 
 impl Record {
-    /// How a load at an arrival rate went; `None` of any other record, and of one that was cut short, which
-    /// says nothing of its rate.
+    /// How a load at an arrival rate went; `None` of any other record, and of one that was cut short or whose ranks
+    /// began too far apart, which says nothing of its rate.
     #[must_use]
     pub fn step_result(&self) -> Option<StepResult> {
         self.load.as_ref()?;
-        if self.outcome.status.is_cut_short() {
+        if self.outcome.status.is_cut_short() || self.start_fault().is_some() {
             return None;
         }
         let pace = self.pace.as_ref()?;
@@ -221,10 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_was_cut_short_says_nothing_of_its_rate() {
-        use crate::{Outcome, PaceAccount, Status};
-        let step = |status| {
-            let record = Record {
+    fn a_step_that_was_cut_short_or_begun_too_far_apart_says_nothing_of_its_rate() {
+        use crate::{GroupAccount, Outcome, PaceAccount, Status};
+        let step = |status, skew_ns| {
+            let mut record = Record {
                 load: Some(LoadAccount::default()),
                 pace: Some(PaceAccount {
                     asked_per_second: Some(0.0),
@@ -234,11 +234,17 @@ mod tests {
                     status,
                     ..Outcome::default()
                 },
+                group: Some(GroupAccount {
+                    skew_ns: Some(skew_ns),
+                    ..GroupAccount::default()
+                }),
                 ..Record::default()
             };
+            record.hold_to_start(units::Nanos(1));
             record.step_result().map(|step| step.holds)
         };
-        let cut = [Status::Interrupted, Status::Incomplete].map(step);
-        assert_eq!((step(Status::Ok), cut), (Some(true), [None, None]));
+        let cut = [Status::Interrupted, Status::Incomplete].map(|status| step(status, 0));
+        assert_eq!((step(Status::Ok, 1), cut), (Some(true), [None, None]));
+        assert_eq!(step(Status::Ok, 2), None);
     }
 }

@@ -132,6 +132,16 @@ fn no_score_leaves_a_phase_out_and_the_answer_says_which() {
         message: Some("the disk is full".into()),
     };
     assert_eq!(missing(&failed), ["ior-easy-read: the disk is full"]);
+    let mut apart = whole.clone();
+    apart[5].group = Some(record::GroupAccount {
+        skew_ns: Some(2),
+        ..record::GroupAccount::default()
+    });
+    apart[5].hold_to_start(units::Nanos(1));
+    assert_eq!(
+        missing(&apart),
+        ["ior-easy-read: ranks began 2 ns apart, more than --max-skew 1 ns"]
+    );
     let mut empty = whole;
     empty[6].operations = record::Measurements::default();
     assert_eq!(missing(&empty), ["mdtest-easy-stat: it has no number"]);

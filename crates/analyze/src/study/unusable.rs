@@ -21,6 +21,9 @@ pub(super) fn unusable(record: &Record) -> Option<String> {
         };
         return Some(format!("it did not end well: {why}{after}"));
     }
+    if let Some(why) = record.start_fault() {
+        return Some(why);
+    }
     if record.kind == CLAIM {
         return Some(
             "it is what a document concludes, which is audited and not measured".to_owned(),
@@ -98,6 +101,22 @@ mod tests {
             );
             assert_eq!(unusable(&tail), Some(format!("read: p99 is {bad}")));
         }
+    }
+
+    #[test]
+    fn ranks_that_began_too_far_apart_are_a_reason() {
+        let mut record = sound();
+        record.group = Some(record::GroupAccount {
+            skew_ns: Some(2),
+            ..record::GroupAccount::default()
+        });
+        record.hold_to_start(units::Nanos(2));
+        assert_eq!(unusable(&record), None);
+        record.hold_to_start(units::Nanos(1));
+        assert_eq!(
+            unusable(&record).as_deref(),
+            Some("ranks began 2 ns apart, more than --max-skew 1 ns")
+        );
     }
 
     #[test]

@@ -82,10 +82,10 @@ impl RankGroup<'_> {
         let LimitFound {
             records,
             account,
-            cut_short,
+            no_point,
             ended_by,
         } = found;
-        let knee = report::knee_text(&account, cut_short, layout(self.matches));
+        let knee = report::knee_text(&account, no_point, layout(self.matches));
         output.finish(&records, &knee)?;
         if let Some(error) = ended_by {
             return Err(as_fault(error));
@@ -97,11 +97,12 @@ impl RankGroup<'_> {
     }
 }
 
-/// The exit code of a search that the end of a rank has ended: what held before is not its limit.
+/// The exit code of a search that ended at a step that says nothing of its rate, for a rank has ended, or all began too
+/// far apart: what held before is not its limit.
 fn end_of_steps(records: &[Record]) -> Option<i32> {
-    let outcome = &records.last()?.outcome;
-    let is_cut_short = outcome.status.is_cut_short();
-    is_cut_short.then_some(outcome.exit_code)
+    let last = records.last()?;
+    let says_nothing = last.outcome.status.is_cut_short() || last.start_fault().is_some();
+    says_nothing.then_some(last.outcome.exit_code)
 }
 
 fn as_fault(error: LabError) -> anyhow::Error {
@@ -353,9 +354,11 @@ impl Conduct for RankSteps<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::GroupAccount;
+    use units::Nanos;
 
     #[test]
-    fn a_search_that_a_rank_has_ended_has_found_nothing() {
+    fn a_search_that_ends_at_a_step_that_says_nothing_has_found_nothing() {
         let of = |status, exit_code| Record {
             outcome: Outcome {
                 status,
@@ -370,5 +373,12 @@ mod tests {
         assert_eq!(ended(of(Status::Incomplete, 5)), Some(5));
         assert_eq!(ended(of(Status::Failed, 1)), None);
         assert_eq!(ended(of(Status::Ok, 3)), None);
+        let mut apart = of(Status::Ok, 0);
+        apart.group = Some(GroupAccount {
+            skew_ns: Some(2),
+            ..GroupAccount::default()
+        });
+        apart.hold_to_start(Nanos(1));
+        assert_eq!(ended(apart), Some(4));
     }
 }

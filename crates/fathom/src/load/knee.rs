@@ -106,10 +106,10 @@ impl Load<'_> {
         let LimitFound {
             records,
             account,
-            cut_short,
+            no_point,
             ended_by,
         } = found;
-        let knee = report::knee_text(&account, cut_short, layout(self.matches));
+        let knee = report::knee_text(&account, no_point, layout(self.matches));
         self.output.finish(&records, &knee)?;
         if let Some(error) = ended_by {
             return self.ended_by(error);

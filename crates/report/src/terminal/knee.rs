@@ -6,20 +6,21 @@ use record::{SearchAccount, SearchPoint, Status};
 use units::{Rate, on_one_line};
 
 /// The steps by their rates, and where the knee lies: between the highest rate
-/// that held and the least that did not. A last step that was cut short is no point of the curve.
+/// that held and the least that did not. A last step that says nothing of its rate is no point of the curve.
 #[must_use]
 pub fn knee_text(
     search: &SearchAccount,
-    cut_short: Option<(Rate, Status)>,
+    no_point: Option<(Rate, Status)>,
     layout: TextLayout,
 ) -> String {
     let mut page = Page::new(layout);
     page.table(&curve(search));
     page.line(&answer(search));
-    if let Some((rate, status)) = cut_short {
+    if let Some((rate, status)) = no_point {
         let how = match status {
+            Status::Ok => "was begun too far apart by its ranks",
             Status::Interrupted => "was interrupted",
-            Status::Ok | Status::Failed | Status::Incomplete => "is incomplete",
+            Status::Failed | Status::Incomplete => "is incomplete",
         };
         page.line(&format!(
             "the step at {rate} {how}, and says nothing of the threshold"
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_that_was_cut_short_is_named_and_its_rate_is_not_the_highest() {
+    fn a_step_that_says_nothing_of_its_rate_is_named_and_that_is_not_the_highest() {
         let search = SearchAccount {
             threshold: "errors<1%".into(),
             points: vec![SearchPoint {
@@ -99,9 +100,13 @@ mod tests {
             (None, knee.to_owned()),
             (Some(Status::Interrupted), of_part("was interrupted")),
             (Some(Status::Incomplete), of_part("is incomplete")),
+            (
+                Some(Status::Ok),
+                of_part("was begun too far apart by its ranks"),
+            ),
         ] {
-            let cut_short = status.map(|status| (Rate(200.0), status));
-            let text = knee_text(&search, cut_short, TextLayout::default());
+            let no_point = status.map(|status| (Rate(200.0), status));
+            let text = knee_text(&search, no_point, TextLayout::default());
             assert!(text.ends_with(&end), "{text}");
         }
     }
