@@ -146,3 +146,19 @@ fn open(output: &OutputFile) -> Result<Store> {
     let file = output.open_to_append()?;
     Ok(Store::on(file, output.path()).with_options(crate::typing::typed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_nothing_loses_ten_seconds_at_most() {
+        let every = |line: &str| {
+            let command = clap::Command::new("run").arg(argument());
+            every_ns(&command.get_matches_from(line.split(' ')))
+        };
+        assert_eq!(every("run").unwrap(), 10_000_000_000);
+        assert_eq!(every("run --save-every 2s").unwrap(), 2_000_000_000);
+        assert!(every("run --save-every 1ms").is_err());
+    }
+}

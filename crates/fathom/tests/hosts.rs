@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
 
 /// What launchers say of a process, without which this one was started by none.
-const OF_LAUNCHERS: [&str; 9] = [
+const OF_LAUNCHERS: [&str; 10] = [
+    "PMIX_RANK",
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
     "MV2_COMM_WORLD_SIZE",
@@ -74,6 +75,22 @@ fn what_one_process_does_is_refused_once_where_a_launcher_started_several() {
     let several = [("PMI_SIZE", "4"), ("PMI_RANK", "0")];
     let (code, said) = fathom(dir.path(), "explain start_skew", &several);
     assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_rank_of_nobody_knows_how_many_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = "run x --engine null --file-size 1M --duration 10ms --no-live";
+    let env = [("PMIX_RANK", "1"), ("PMIX_NAMESPACE", "prterun-h-1@1")];
+    let (code, told) = fathom(dir.path(), run, &env);
+    assert!(
+        code == Some(2) && told.contains("env -u PMIX_RANK"),
+        "{told}"
+    );
+    assert!(told.contains("mpirun or mpiexec"), "{told}");
+    let known = [&env[..], &[("PMI_SIZE", "1"), ("PMI_RANK", "0")]].concat();
+    let (code, told) = fathom(dir.path(), run, &known);
+    assert_eq!(code, Some(0), "{told}");
 }
 
 #[test]

@@ -7,6 +7,8 @@
     reason = "what fails here fails the test, and what is skipped is told"
 )]
 
+#[path = "mpi/apart.rs"]
+mod apart;
 #[path = "mpi/beforehand.rs"]
 mod beforehand;
 #[path = "mpi/bound.rs"]
@@ -42,6 +44,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
+
+/// What a load is let in with.
+const KEYS: [(&str, &str); 2] = [
+    ("AWS_ACCESS_KEY_ID", "AKIAVISIBLE"),
+    ("AWS_SECRET_ACCESS_KEY", "a-secret"),
+];
 
 /// A launcher, and what it needs to start four ranks on this machine.
 struct Launcher {
@@ -127,8 +135,7 @@ impl Launcher {
             .args(["-n", ranks, FATHOM])
             .args(words.split_whitespace())
             .current_dir(dir)
-            .env("AWS_ACCESS_KEY_ID", "AKIAVISIBLE")
-            .env("AWS_SECRET_ACCESS_KEY", "a-secret")
+            .envs(KEYS)
             .stdin(Stdio::null());
         out
     }
@@ -258,6 +265,12 @@ fn four_ranks_under_a_launcher_are_one_record_with_skew_and_bound() {
             group.skew_ns.is_some() && !group.start_at.is_empty(),
             "{name}"
         );
+        // The usual lead, or more where one was late for that.
+        let (lead, tries) = (group.lead_ns.unwrap(), group.start_tries.unwrap());
+        assert!(
+            lead > 0 && (1..=8).contains(&tries),
+            "{name}: {lead} {tries}"
+        );
         // They see each other's clocks, whatever messages take.
         let bound = group.clock_bound_ns.unwrap();
         assert!(bound < 5_000_000, "{name}: {bound}");
@@ -341,7 +354,7 @@ fn on_hosts_of_their_own() -> Option<&'static str> {
 }
 
 /// Each rank with a clock that is days from those of the others.
-const ON_CLOCKS_OF_THEIR_OWN: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec unshare --time --monotonic $((rank * 1000000)) "$@""#;
+const ON_CLOCKS_OF_THEIR_OWN: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; exec unshare --time --monotonic $((rank * 1000000)) "$@""#;
 
 #[test]
 fn clocks_that_are_days_apart_are_compared() {
@@ -354,7 +367,14 @@ fn clocks_that_are_days_apart_are_compared() {
         let mut line = launcher.wrapped("3", dir.path(), ON_CLOCKS_OF_THEIR_OWN, SHORT);
         let line = line.output().unwrap();
         assert_eq!(line.status.code(), Some(0), "{name}: {}", said(&line));
-        clocks_are_known(&record(dir.path(), name), name);
+        let record = record(dir.path(), name);
+        clocks_are_known(&record, name);
+        for host in &record.hosts {
+            let ahead = i64::from(host.rank.unwrap()) * 1_000_000 * 1_000_000_000;
+            // Its own is so far ahead of that of rank 0.
+            let off = host.clock_offset_ns.unwrap() + ahead;
+            assert!(off.abs() < 1_000_000_000, "{name}: {off} {ahead}");
+        }
         nobody_is_left(dir.path(), name);
     }
 }
@@ -446,6 +466,8 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
                 let told = lost.filter(|lost| lost.why.contains("after a signal"));
                 assert_eq!(told.count(), 0, "{name}: {:?}", record.outcome);
             } else if how == "STOP" {
+                // The run was to take a minute.
+                assert!(record.elapsed_ns < 15_000_000_000, "{name}: {said}");
                 let lost = &record.group.as_ref().unwrap().lost;
                 assert_eq!(lost.len(), 1, "{name}: {lost:?}");
                 assert!(
@@ -647,12 +669,17 @@ fn the_library_of_another_launcher_is_told_from_the_launcher_s_own() {
 impl Launcher {
     /// The command that starts itself on this machine four times, by this launcher.
     fn by_front(&self, dir: &Path, words: &str) -> Command {
+        self.by_front_of(4, dir, words)
+    }
+
+    fn by_front_of(&self, ranks: u32, dir: &Path, words: &str) -> Command {
         let mut out = Command::new("timeout");
         out.args(["-k", "5", "300", FATHOM])
             .args(words.split_whitespace())
-            .args(["--hosts", "localhost:4", "--launcher"])
+            .args(["--hosts", &format!("localhost:{ranks}"), "--launcher"])
             .arg(&self.program)
             .current_dir(dir)
+            .envs(KEYS)
             .stdin(Stdio::null());
         out
     }
@@ -692,6 +719,8 @@ fn a_load_of_four_ranks_is_one_record_whose_rate_and_objects_are_shared_out() {
         assert_eq!(code, Some(0), "{name}: {said}");
         let record = record(dir.path(), name);
         assert_eq!(record.hosts.len(), 4, "{name}");
+        let kept = fs::read_to_string(dir.path().join("r.jsonl")).unwrap();
+        assert!(!(kept + &said).contains("a-secret"), "{name}: {said}");
         let pace = record.pace.as_ref().unwrap();
         assert_eq!(pace.asked_per_second, Some(200.0), "{name}");
         // What was due and not begun is counted as well.
@@ -971,8 +1000,9 @@ fn own_files(dir: &Path) -> usize {
 fn the_rows_of_a_profile_are_measured_by_all_ranks() {
     for launcher in launchers_by_kind() {
         let (dir, name) = (place_of_rows(), launcher.name);
-        let (code, said) = launcher.ended(dir.path(), PROFILE);
-        assert_eq!(code, Some(0), "{name}: {said}");
+        let output = launcher.by_front(dir.path(), PROFILE).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{name}: {said}");
         let read = read_records(&dir.path().join("r.jsonl")).unwrap();
         // A block in which a rank that got no CPU came too late for the start is measured again.
         let (whole, late): (Vec<&Record>, Vec<&Record>) =
@@ -1051,7 +1081,9 @@ fn settings_are_compared_by_all_ranks_and_judged_by_the_first() {
         let words = format!(
             "{sides} {common} --target x --slot 300ms --settle 0 --blocks 6 --records r.jsonl"
         );
-        let (code, said) = launcher.ended_of("2", dir.path(), &words);
+        let line = launcher.by_front_of(2, dir.path(), &words).output();
+        let output = line.unwrap();
+        let (code, said) = (output.status.code(), said(&output));
         // The rates of two busy ranks are their own business.
         assert!(matches!(code, Some(0 | 3 | 4)), "{name}: {code:?} {said}");
         let verdict = "rate-iops=1000 against rate-iops=2000";

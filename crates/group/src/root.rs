@@ -384,3 +384,31 @@ impl Root {
         self.next_tell.min(silence).min(phase)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_proposed_eight_times_with_twice_the_lead_each_time_and_no_more() {
+        let timing = GroupTiming::default();
+        let mut root = Root::new(2, 0);
+        for known in &mut root.ranks {
+            (known.wants, known.has_clock) = (1, true);
+        }
+        let mut leads = Vec::new();
+        for now in 0..20 {
+            let mut out = Vec::new();
+            assert_eq!(root.agree(now, &timing, &mut out), None);
+            leads.extend(out.into_iter().filter_map(|act| match act {
+                Act::Send(1, Message::Propose { at, .. }) => Some(at - now),
+                _ => None,
+            }));
+            // It hears of each too late.
+            root.ranks[1].ahead = Some(0);
+        }
+        let twice: Vec<u64> = (0..8).map(|time| timing.lead_ns << time).collect();
+        assert_eq!(leads, twice);
+        assert!(root.ranks[1].is_lost && !root.ranks[0].is_lost);
+    }
+}

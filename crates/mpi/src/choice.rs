@@ -61,6 +61,12 @@ impl Launched {
         })
     }
 
+    /// Whether a launcher says of this process which of its own it is, and not of how many: PRRTE's own command.
+    #[must_use]
+    pub fn is_of_unknown_size(environment: &dyn Fn(&str) -> Option<String>) -> bool {
+        environment("PMIX_RANK").is_some() && Self::read(environment).is_none()
+    }
+
     /// Whether Slurm started processes that have no means to find each other.
     #[must_use]
     pub fn is_without_means(&self) -> bool {

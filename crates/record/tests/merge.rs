@@ -76,7 +76,13 @@ fn group(id: &str) -> GroupAccount {
             why: "gone".into(),
             last_heard_ns: Some(36),
         }],
-        ..GroupAccount::default()
+        // Only all ranks together show these.
+        skew_ns: None,
+        clock_bound_ns: None,
+        clock_drift_ns: None,
+        lead_ns: None,
+        start_tries: None,
+        max_skew_ns: None,
     }
 }
 

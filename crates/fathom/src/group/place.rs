@@ -206,17 +206,49 @@ mod tests {
 
     /// What becomes of a rank by the clock on a machine whose clock is known so far.
     fn by_clock(words: &str, clock: Option<sys::WallClockState>) -> Result<CommonStart> {
+        let stage = Stage(vec![phase()]);
+        stages_by_clock(words, clock, &mut [stage])
+    }
+
+    fn phase() -> Phase {
+        Phase {
+            name: "a".to_owned(),
+            workload: Workload::default(),
+        }
+    }
+
+    fn stages_by_clock(
+        words: &str,
+        clock: Option<sys::WallClockState>,
+        stages: &mut [Stage],
+    ) -> Result<CommonStart> {
         let records = Arg::new("records").long("records");
         let records = records.value_parser(value_parser!(std::path::PathBuf));
         let command = super::super::options::add(Command::new("run").arg(records));
         let line = "run --rank 0/1 --start-at 2099-01-01T00:00:00Z --records r";
         let words = line.split(' ').chain(words.split_whitespace());
         let place = RankPlace::asked(&command.try_get_matches_from(words)?, clock)?;
-        let phase = Phase {
-            name: "a".to_owned(),
-            workload: Workload::default(),
+        place.unwrap().share(stages)
+    }
+
+    #[test]
+    fn ranks_that_are_not_connected_do_one_phase() {
+        let known = Some(sys::WallClockState {
+            is_synchronised: true,
+            most_error_ns: 7_000,
+        });
+        let told = |mut stages: Vec<Stage>| {
+            let shared = stages_by_clock("", known, &mut stages);
+            shared.unwrap_err().to_string()
         };
-        place.unwrap().share(&mut [Stage(vec![phase])])
+        let one_after_another = told(vec![Stage(vec![phase()]), Stage(vec![phase()])]);
+        assert!(
+            one_after_another.contains("between phases"),
+            "{one_after_another}"
+        );
+        let side_by_side = told(vec![Stage(vec![phase(), phase()])]);
+        assert!(side_by_side.contains("one workload"), "{side_by_side}");
+        assert!(by_clock("", known).is_ok());
     }
 
     #[test]

@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn phases_that_start_together_are_for_one_host() {
+        let two = works(&[("a", "100", None), ("b", "100", None)]);
+        let phases = GroupWork::phases_of(&two).cloned().collect();
+        let rank = Rank::new(0, 2).expect("the first of two");
+        let refused = GroupWork::Stage(Stage(phases)).share(rank);
+        let why = refused.err().map(|why| why.to_string()).unwrap_or_default();
+        assert!(
+            why.contains("phases that start together are for one host"),
+            "{why}"
+        );
+        assert!(two[0].share(rank).is_ok());
+    }
+
+    #[test]
     fn what_the_same_command_wrote_is_read_on_another_host() {
         let mut all = works(&[
             ("a", "100", None),

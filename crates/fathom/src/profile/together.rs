@@ -75,7 +75,7 @@ impl RootWork for ProfileTogether {
     ) -> Result<i32> {
         let different: BTreeSet<&String> = hosts.iter().collect();
         let note = format!(
-            "every row is measured by {} on {} at once; rates are of all of them, and only the first waits until what was written is on the device",
+            "every row is measured by {} on {} at once; rates are of all of them, and each waits until what it wrote is on the device",
             counted(hosts.len(), "rank"),
             counted(different.len(), "host"),
         );

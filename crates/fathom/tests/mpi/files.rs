@@ -31,6 +31,53 @@ fn files_that_all_ranks_write_are_made_by_the_root_and_sealed_when_all_have_ende
     assert!(said.contains("--allow-destroy"), "{said}");
 }
 
+/// Each rank's own files fit into the file system, and all together do not.
+#[test]
+fn what_all_ranks_write_together_is_held_to_the_free_space() {
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        let free = sys::free_bytes(dir.path()).unwrap().unwrap() >> 20;
+        let each = free * 6 / 10;
+        fs::create_dir(dir.path().join("d")).unwrap();
+        let files = each / 64;
+        let words = [
+            format!(
+                "run f --file-distribution per-worker --file-size {each}M --write-percent 100 --duration 0s"
+            ),
+            format!(
+                "run d --meta create --payload 64M --num-files {files} --dirs own --duration 0s"
+            ),
+        ];
+        for words in words {
+            let words = format!("{words} --no-live --records r.jsonl");
+            let (code, said) = launcher.ended_of("2", dir.path(), &words);
+            assert_eq!(code, Some(2), "{name}: {said}");
+            let why = "2 ranks together: ";
+            assert_eq!(said.matches(why).count(), 1, "{name}: {said}");
+            assert!(said.contains("are free where"), "{name}: {said}");
+        }
+        let left = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(left, 1, "{name}: nothing was made");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn a_cold_cache_is_cold_on_all_ranks() {
+    for launcher in launchers_by_kind() {
+        let (dir, name) = (place(), launcher.name);
+        let words = SHORT.replace("--random", "--random --cache cold");
+        let (code, said) = launcher.ended_of("2", dir.path(), &words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        assert_eq!(record.hosts.len(), 2, "{name}");
+        for host in record.by_host() {
+            let before = host.residency.as_ref().map(|of| of.before_bytes);
+            assert_eq!(before, Some(Some(0)), "{name}: {said}");
+        }
+    }
+}
+
 /// What one process finds in the whole file.
 fn verified_by_one(dir: &Path, more: &str) -> (Option<i32>, String) {
     by_one(dir, &format!("run x --verify --duration 0s {more}"))

@@ -20,6 +20,8 @@ pub(crate) struct Among<'a> {
     start: Option<&'a CommonStart>,
     /// How many there are, connected or not.
     ranks: u32,
+    /// The name of this host.
+    host: String,
     fresh_run: u64,
     /// Whether the others know why this rank cannot go on.
     is_told: Cell<bool>,
@@ -34,6 +36,7 @@ impl<'a> Among<'a> {
         Self {
             start: start.filter(|start| start.peers().is_some()),
             ranks: start.map_or(1, |start| start.group.size.max(1)),
+            host: context.machine.hostname().unwrap_or_default(),
             fresh_run: start.map_or(fresh_run, |start| start.fresh_run),
             is_told: Cell::new(false),
             is_one_lost: Cell::new(false),
@@ -141,6 +144,14 @@ impl<'a> Among<'a> {
     /// Whether another rank makes the files that all use.
     pub(crate) fn finds_made(&self) -> bool {
         self.start.is_some_and(CommonStart::finds_files_made)
+    }
+
+    /// What all ranks call a file system that holds this place; `device` is its number on this host.
+    pub(super) fn file_system(&self, place: &Path, device: u64) -> String {
+        match self.share_files() {
+            true => place.display().to_string(),
+            false => format!("{device} on {}", self.host),
+        }
     }
 
     /// Whether other ranks may use the same server: of a name nobody knows whose it is.

@@ -2,6 +2,7 @@
 
 use super::{Among, Prepared, space};
 use crate::error::RunError;
+use crate::layout::FileSpec;
 use crate::resolve::Resolved;
 use crate::walk::walk;
 use std::collections::BTreeSet;
@@ -16,6 +17,8 @@ pub(super) fn prepare(among: &Among<'_>, resolved: &Resolved) -> Result<Prepared
     };
     // Nobody makes anything where one may not.
     among.meet_after(check(resolved))?;
+    let is_made_here = |file: &FileSpec| file.owner.is_some() || !among.finds_made();
+    space::check_room_of_all(among, payload(resolved, is_made_here).into_iter(), OF_NAMES)?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
     among.meet()?;
     Ok(out)
@@ -25,18 +28,27 @@ pub(super) fn prepare(among: &Among<'_>, resolved: &Resolved) -> Result<Prepared
 pub(super) fn check(resolved: &Resolved) -> Result<(), RunError> {
     walk(&resolved.effective)?;
     check_may_make(resolved)?;
-    let files = &resolved.effective.files;
-    let Some(payload) = files
-        .payload
-        .filter(|_| files.meta.contains(&MetaOp::Create))
-    else {
-        return Ok(());
-    };
     // This rank's part where each worker has its own; else of all, which ranks share.
-    let count = resolved.layout.files.len() as u64;
-    let target = resolved.effective.targets.first();
-    let new = target.map(|target| (target.as_path(), payload.0.saturating_mul(count)));
-    space::check_room(new.into_iter(), "--payload, or fewer files")
+    space::check_room(payload(resolved, |_| true).into_iter(), OF_NAMES)
+}
+
+/// What to lower where the content of new files does not find room.
+const OF_NAMES: &str = "--payload, or fewer files";
+
+/// Where files are made with content, and the bytes of those.
+fn payload(resolved: &Resolved, is_asked: impl Fn(&FileSpec) -> bool) -> Option<(&Path, u64)> {
+    let files = &resolved.effective.files;
+    let payload = files
+        .payload
+        .filter(|_| files.meta.contains(&MetaOp::Create))?;
+    let count = resolved
+        .layout
+        .files
+        .iter()
+        .filter(|file| is_asked(file))
+        .count();
+    let target = resolved.effective.targets.first()?;
+    Some((target, payload.0.saturating_mul(count as u64)))
 }
 
 /// Whether this process may make names where they are to lie, as far as it is known without trying.

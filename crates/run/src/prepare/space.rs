@@ -1,10 +1,12 @@
 //! Whether the file systems have room for what a run will write, told before it writes.
 
+use super::among::Among;
 use super::{FilePlan, FillPlan, use_of};
 use crate::error::RunError;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::Workload;
 
@@ -24,23 +26,35 @@ pub(super) fn new_bytes(workload: &Workload, fill: FillPlan, bytes: u64, on_disk
     }
 }
 
-/// Refuses what would end with a full disk. A file system that does not say what is free is
-/// believed to have enough.
-pub(super) fn check_space(plans: &[FilePlan]) -> Result<(), RunError> {
-    let grow = plans
-        .iter()
-        .filter(|plan| !plan.is_device && plan.new_bytes > 0);
-    let new = grow.map(|plan| (plan.path.as_path(), plan.new_bytes));
-    check_room(new, "--file-size")
+/// What of one file system something will take.
+#[derive(Debug, Serialize, Deserialize)]
+struct Room {
+    place: PathBuf,
+    new: u64,
+    free: u64,
 }
 
-/// The same of paths and the bytes that they will need; `smaller` is what to lower.
-pub(super) fn check_room<'a>(
-    new: impl Iterator<Item = (&'a Path, u64)>,
-    smaller: &str,
-) -> Result<(), RunError> {
-    let mut wanted: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
-    for (path, bytes) in new {
+impl Room {
+    /// # Errors
+    /// There is less; `smaller` is what to lower.
+    fn check(&self, smaller: &str) -> Result<(), String> {
+        if self.new <= self.free {
+            return Ok(());
+        }
+        Err(format!(
+            "{} more would be written, and {} are free where {} lies; free space, or give a smaller {smaller}",
+            Bytes(self.new),
+            Bytes(self.free),
+            self.place.display()
+        ))
+    }
+}
+
+/// Paths and the bytes that they will need by their file systems. One that does not say what is free is
+/// believed to have enough.
+fn rooms<'a>(new: impl Iterator<Item = (&'a Path, u64)>) -> BTreeMap<u64, Room> {
+    let mut wanted: BTreeMap<u64, Room> = BTreeMap::new();
+    for (path, bytes) in new.filter(|(_, bytes)| *bytes > 0) {
         let place = path
             .ancestors()
             .find(|place| place.exists())
@@ -49,21 +63,67 @@ pub(super) fn check_room<'a>(
         let Ok(facts) = std::fs::metadata(place) else {
             continue;
         };
-        let sum = wanted.entry(facts.dev()).or_insert((place, 0));
-        sum.1 = sum.1.saturating_add(bytes);
+        let room = wanted.entry(facts.dev()).or_insert_with(|| Room {
+            place: place.to_owned(),
+            new: 0,
+            free: sys::free_bytes(place).ok().flatten().unwrap_or(u64::MAX),
+        });
+        room.new = room.new.saturating_add(bytes);
     }
-    for (place, new) in wanted.into_values() {
-        let free = sys::free_bytes(place).ok().flatten().unwrap_or(u64::MAX);
-        if new > free {
-            return Err(RunError::Unsuitable(format!(
-                "{} more would be written, and {} are free where {} lies; free space, or give a smaller {smaller}",
-                Bytes(new),
-                Bytes(free),
-                place.display()
-            )));
+    wanted
+}
+
+fn growing(plans: &[FilePlan]) -> impl Iterator<Item = (&Path, u64)> {
+    let grow = plans.iter().filter(|plan| !plan.is_device);
+    grow.map(|plan| (plan.path.as_path(), plan.new_bytes))
+}
+
+/// What to lower where files of data do not find room.
+const OF_FILES: &str = "--file-size";
+
+/// Refuses what would end with a full disk.
+pub(super) fn check_space(plans: &[FilePlan]) -> Result<(), RunError> {
+    check_room(growing(plans), OF_FILES)
+}
+
+/// The same of paths and the bytes that they will need; `smaller` is what to lower.
+pub(super) fn check_room<'a>(
+    new: impl Iterator<Item = (&'a Path, u64)>,
+    smaller: &str,
+) -> Result<(), RunError> {
+    let mut rooms = rooms(new).into_values();
+    let checked = rooms.try_for_each(|room| room.check(smaller));
+    checked.map_err(RunError::Unsuitable)
+}
+
+/// The same of what all ranks will write together, each of what it makes itself; a meeting of all.
+pub(super) fn check_space_of_all(among: &Among<'_>, own: &[FilePlan]) -> Result<(), RunError> {
+    check_room_of_all(among, growing(own), OF_FILES)
+}
+
+pub(super) fn check_room_of_all<'a>(
+    among: &Among<'_>,
+    new: impl Iterator<Item = (&'a Path, u64)>,
+    smaller: &str,
+) -> Result<(), RunError> {
+    let own: Vec<(String, Room)> = rooms(new)
+        .into_iter()
+        .map(|(device, room)| (among.file_system(&room.place, device), room))
+        .collect();
+    let judge = |all: Vec<Vec<(String, Room)>>| {
+        let ranks = all.iter().filter(|own| !own.is_empty()).count();
+        let mut together: BTreeMap<String, Room> = BTreeMap::new();
+        for (of, room) in all.into_iter().flatten() {
+            let sum = together.entry(of).or_insert(Room { new: 0, ..room });
+            sum.new = sum.new.saturating_add(room.new);
+            sum.free = sum.free.min(room.free);
         }
-    }
-    Ok(())
+        let checked = together.values().try_for_each(|room| room.check(smaller));
+        let by_all = |why: String| format!("{ranks} ranks together: {why}");
+        checked.map_err(by_all).err()
+    };
+    let refused = among.confer(own, judge)?;
+    refused.map_or(Ok(()), |why| Err(RunError::Unsuitable(why)))
 }
 
 #[cfg(test)]
