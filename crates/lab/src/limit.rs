@@ -496,6 +496,29 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_was_stopped_before_it_began_is_kept_where_it_says_what_is_left() {
+        for leaves in [true, false] {
+            let mut mock = Mock::new(move |_, work, steps| {
+                if steps == 2 {
+                    return Ok(step(work, 1e9));
+                }
+                let mut record = failed(Status::Interrupted, 130);
+                if leaves {
+                    record.leave(record::LeftOver::posted(7, true));
+                }
+                Err(unstarted(record))
+            });
+            let (found, kept) = find(&mut mock).unwrap();
+            let steps = if leaves { 2 } else { 1 };
+            assert_eq!((kept, found.records.len()), (steps, steps));
+            let last = found.records.last().unwrap();
+            assert_eq!(last.left_over.len(), usize::from(leaves));
+            assert!(found.ended_by.is_none());
+            assert_eq!(found.account.points.len(), 1);
+        }
+    }
+
+    #[test]
     fn a_first_step_that_does_not_start_is_an_error_and_is_released() {
         let mut mock = Mock::new(|_, _, _| Err(unstarted(failed(Status::Failed, 1))));
         assert!(matches!(find(&mut mock), Err(LabError::Step(_))));

@@ -3,7 +3,7 @@
 use super::ground::{nobody_is_left, place, record, signal, wait_for};
 use super::server::{Act, Server};
 use super::{LONG, Running, begin, launchers, launchers_by_kind};
-use record::{Record, Status};
+use record::{LeftKind, Record, Status};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -318,6 +318,32 @@ fn a_search_whose_setup_is_refused_to_one_rank_leaves_nothing_and_says_whose_it_
         );
         assert_eq!(server.objects(), 0, "{name}: {said}");
         assert!(!dir.path().join("r.jsonl").exists(), "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+#[test]
+fn what_a_search_by_ranks_leaves_is_the_sum_of_all_in_its_last_record() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let server = Server::start(|asked| match asked.method.as_str() {
+            "DELETE" => Act::Status(403, "AccessDenied"),
+            _ => Act::Answer,
+        });
+        let target = server.s3("bench");
+        let words = format!(
+            "load get --target {target} --users 1 --seeds 9 --rate 50 --no-live --lead 1s --max-skew 60s --records r.jsonl --find-knee errors<1% --most-rate 100 --step-duration 300ms"
+        );
+        let (_, said) = launcher.ended_of("3", dir.path(), &words);
+        let records = record::read_records(&dir.path().join("r.jsonl")).unwrap();
+        let (last, before) = records.records.split_last().unwrap();
+        let mut left = last.left_over.iter();
+        let objects = left.find(|left| left.kind == LeftKind::Objects);
+        let objects = objects.map(|left| (left.count, left.is_at_most));
+        assert_eq!(objects, Some((9, false)), "{name}: {said}");
+        assert!(before.iter().all(|record| record.left_over.is_empty()));
+        // The bucket is there as well.
+        assert_eq!(server.objects(), 10, "{name}: {said}");
         nobody_is_left(dir.path(), name);
     }
 }
