@@ -354,6 +354,16 @@ fn privileged_four_hosts_over_ssh_are_one_record_in_which_the_slow_one_is_seen()
             "node4 (rank 3)"
         ]
     );
+    // Each host's own link carried what it put, which is what a link that is full is known by.
+    for host in &hosts {
+        let own = host.generator();
+        let sent: u64 = own.links.iter().map(|link| link.sent_bytes).sum();
+        let put = host.operations.bytes();
+        assert!(put > 0 && sent >= put, "{}: {sent} {put}", own.called());
+    }
+    let secret = "a-secret-that-nobody-sees";
+    let kept = std::fs::read_to_string(network.dir.path().join("r.jsonl")).unwrap();
+    assert!(!(kept + &text).contains(secret), "{text}");
     let slow = text.lines().filter(|line| line.contains("SLOW"));
     let slow: Vec<&str> = slow.collect();
     assert!(
