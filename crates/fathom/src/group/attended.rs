@@ -2,6 +2,7 @@
 //! waited for long after its ranks have ended.
 
 mod asked;
+mod heard;
 mod left;
 mod repeats;
 
@@ -13,15 +14,13 @@ use crate::exit::{self, FrontWord};
 use crate::tell::say;
 use anyhow::{Context as _, Result};
 use asked::SignalReach;
+use heard::{Heard, RankWords, passed_on};
 use left::Before;
-use repeats::Mistakes;
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use sys::{Clock as _, Deputed, Deputy, MachineClock, ProcessEnd, Readiness, wait_ready};
 
@@ -87,6 +86,8 @@ pub(super) fn attend(
     let of_ranks = RankWords::new(muster);
     let pid = child.id();
     let naming = SignalNaming::new(child.stdin.take(), word, &of_ranks.has_heard, dialect);
+    // A script may lead what ranks say into what they print.
+    let prints = Heard::new(prints, word, of_ranks.clone());
     let printed = HandedOn::begin(prints, std::io::stdout());
     let (is_quiet, for_people) = passed_on(from, std::io::stderr(), word, of_ranks.clone())
         .context("nobody can hear the ranks")?;
@@ -123,92 +124,11 @@ pub(super) fn attend(
     })
 }
 
-/// What ranks say to this process.
-#[derive(Clone)]
-struct RankWords {
-    /// How all ended, the worst of it.
-    said: Arc<AtomicI32>,
-    /// The first knows which signal this process had.
-    has_heard: Arc<AtomicBool>,
-    /// They work although a signal has asked for the end, as the first has said since this was looked at.
-    is_work: Arc<AtomicBool>,
-    muster: Arc<Muster>,
-}
-
-impl RankWords {
-    fn new(muster: &Arc<Muster>) -> Self {
-        Self {
-            said: Arc::new(AtomicI32::new(exit::NOTHING_SAID)),
-            has_heard: Arc::default(),
-            is_work: Arc::default(),
-            muster: Arc::clone(muster),
-        }
-    }
-}
-
 /// What ranks are sent by a launcher that was sent this: Open MPI's makes SIGTERM of what ends it.
 fn handed_on(dialect: Dialect, sent: i32) -> i32 {
     match dialect {
         Dialect::OpenMpi if sent != SIGNAL_HANDED_ON => TERM,
         Dialect::OpenMpi | Dialect::Hydra | Dialect::Slurm => sent,
-    }
-}
-
-/// Hands on what is said, but for the words that are for this process alone; the first that is given back
-/// ends when nobody can say anything any more. What ranks say to this process does not wait for whoever
-/// reads the rest: a pipe lies between.
-///
-/// # Errors
-/// There is no pipe.
-fn passed_on(
-    from: impl Read + Send + 'static,
-    to: impl Write + Send + 'static,
-    word: &FrontWord,
-    of_ranks: RankWords,
-) -> std::io::Result<(Receiver<()>, HandedOn)> {
-    let (for_people, mut to_people) = std::io::pipe()?;
-    let handed_on = HandedOn::begin(for_people, Unfailing(to));
-    let (quiet, is_quiet) = channel();
-    let word = word.clone();
-    std::thread::spawn(move || {
-        let _ends_with_this_thread = quiet;
-        let mut from = BufReader::new(from);
-        let mut line = Vec::new();
-        let mut mistakes = Mistakes::default();
-        while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let news = word.hear(&String::from_utf8_lossy(&line));
-            let is_new = |text: &&str| mistakes.is_new(text);
-            if let Some(text) = news.for_people().filter(is_new) {
-                let text = if news.is_none() {
-                    &line
-                } else {
-                    text.as_bytes()
-                };
-                let _it_is_read_to_the_end = to_people.write_all(text);
-            }
-            let code = news.code.unwrap_or(exit::NOTHING_SAID);
-            of_ranks.said.fetch_max(code, Relaxed);
-            of_ranks.has_heard.fetch_or(news.has_heard, Relaxed);
-            of_ranks.is_work.fetch_or(news.is_work, Relaxed);
-            of_ranks.muster.add(news.begun);
-            line.clear();
-        }
-    });
-    Ok((is_quiet, handed_on))
-}
-
-/// Where a line cannot be written the next may be: nobody reads a closed terminal, and one that is busy is
-/// read again.
-struct Unfailing<W>(W);
-
-impl<W: Write> Write for Unfailing<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let _the_rest_is_left_out = self.0.write_all(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 
@@ -383,7 +303,6 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{RecvTimeoutError, Sender};
 
     const S: u64 = 1_000_000_000;
 
@@ -479,66 +398,6 @@ mod tests {
         assert_eq!(told(None, 100), [(45, 15), (49, 9)]);
         assert_eq!(told(Some(3), 100), [(3, 2), (45, 15), (49, 9)]);
         assert_eq!(told(Some(3), 20), [(3, 2), (20, 15), (30, 9)]);
-    }
-
-    #[test]
-    fn what_ranks_say_to_the_front_is_kept_from_people_and_the_worst_counts() {
-        let word = FrontWord::draw();
-        let mistake = "error: no --x\n\n  tip: --y\n";
-        let lines = [word.end_line(0), word.end_line(5), word.signal_line(2)];
-        let lines = [lines.join("\n"), word.work_line(1)].join("\n");
-        let lines = format!("{mistake}{}\n{mistake}{lines}", word.end_line(2));
-        let of_ranks = RankWords::new(&Arc::new(Muster::new(1, S, Dialect::Hydra)));
-        let heard = of_ranks.clone();
-        let (mut told, to) = std::io::pipe().unwrap();
-        let (quiet, _) = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks).unwrap();
-        assert!(quiet.recv().is_err(), "it ends");
-        let mut people = String::new();
-        told.read_to_string(&mut people).unwrap();
-        assert_eq!(people, mistake);
-        assert_eq!(heard.said.load(Relaxed), 5);
-        assert!(heard.has_heard.load(Relaxed) && heard.is_work.load(Relaxed));
-    }
-
-    /// Says that there is something to write, and writes it once the others have gone.
-    struct Waiting(Sender<()>, Receiver<()>, std::io::PipeWriter);
-
-    impl Write for Waiting {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            let _it_is_asked_once = self.0.send(());
-            let _nobody_reads_until_it_ends = self.1.recv();
-            self.2.write(bytes)
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn the_end_of_ranks_is_heard_where_people_are_slow_to_read_what_was_said_before() {
-        let word = FrontWord::draw();
-        let lines = format!("one\ntwo\n{}\nthree\n", word.end_line(0));
-        let of_ranks = RankWords::new(&Arc::new(Muster::new(1, S, Dialect::Hydra)));
-        let heard = of_ranks.clone();
-        let (mut told, to) = std::io::pipe().unwrap();
-        let ((writes, is_writing), (held, is_held)) = (channel(), channel());
-        let to = Waiting(writes, is_held, to);
-        let (quiet, people) = passed_on(std::io::Cursor::new(lines), to, &word, of_ranks).unwrap();
-        let is_over = quiet.recv_timeout(10 * LAST_WORDS);
-        assert_eq!(is_over, Err(RecvTimeoutError::Disconnected));
-        assert_eq!(heard.said.load(Relaxed), 0);
-        // They are waited for at the end.
-        is_writing.recv().unwrap();
-        let (over, is_over) = channel();
-        std::thread::spawn(move || over.send(people.end(Duration::from_millis(1)).is_none()));
-        let is_over_yet = is_over.recv_timeout(Duration::from_millis(50));
-        assert_eq!(is_over_yet, Err(RecvTimeoutError::Timeout));
-        drop::<Sender<()>>(held);
-        assert!(is_over.recv().unwrap());
-        let mut people = String::new();
-        told.read_to_string(&mut people).unwrap();
-        assert_eq!(people, "one\ntwo\nthree\n");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
 };
 use record::{Record, Status, read_records};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use sys::{Clock as _, MachineClock};
@@ -124,6 +125,38 @@ fn a_result_that_is_read_long_after_the_end_is_whole() {
         let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
         assert!(result.is_ok(), "{name}: {} bytes", output.stdout.len());
         assert!(output.stdout.len() > 1_000_000, "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// A script of the launcher's that keeps all that is said leads it into one.
+#[test]
+fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let script = dir.path().join("launch.sh");
+        let text = format!(
+            "#!/bin/sh\n{} \"$@\" 2>&1 | tee -a log\n",
+            launcher.program.display()
+        );
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let run = |more: &str| {
+            let words = format!("{SHORT} {more} --hosts localhost:2 --launcher ./launch.sh");
+            let mut line = Command::new("timeout");
+            line.args(["-k", "5", "300", FATHOM])
+                .args(words.split_whitespace());
+            let output = line.current_dir(dir.path()).output().unwrap();
+            (output.status.code(), said(&output))
+        };
+        let (code, told) = run("");
+        assert_eq!(code, Some(0), "{name}: {told}");
+        let (code, told) = run("--threshold iops>1000g");
+        assert_eq!(code, Some(3), "{name}: {told}");
+        // What is for the front alone went to the log, and not to people.
+        let log = fs::read_to_string(dir.path().join("log")).unwrap();
+        let words: Vec<&str> = log.lines().filter(|line| !told.contains(line)).collect();
+        assert!(!words.is_empty(), "{name}: {told}");
         nobody_is_left(dir.path(), name);
     }
 }
