@@ -400,10 +400,11 @@ mod tests {
         for now in 0..20 {
             let mut out = Vec::new();
             assert_eq!(root.agree(now, &timing, &mut out), None);
-            leads.extend(out.into_iter().filter_map(|act| match act {
-                Act::Send(1, Message::Propose { at, .. }) => Some(at - now),
-                _ => None,
-            }));
+            for act in out {
+                if let Act::Send(1, Message::Propose { at, .. }) = act {
+                    leads.push(at - now);
+                }
+            }
             // It hears of each too late.
             root.ranks[1].ahead = Some(0);
         }

@@ -77,6 +77,7 @@ fn group(id: &str) -> GroupAccount {
             last_heard_ns: Some(36),
         }],
         // Only all ranks together show these.
+        machines: None,
         skew_ns: None,
         clock_bound_ns: None,
         clock_drift_ns: None,

@@ -214,7 +214,7 @@ fn share(server: &Server, name: &str) -> LoadPlan {
 fn files_of_a_share_whose_answers_were_lost_are_counted() {
     let loses = |every: u64| {
         move |asked: &Asked| match asked.method.as_str() {
-            "POST" if asked.path != "/api/auth" && asked.number % every == 0 => Act::Lost,
+            "POST" if asked.path != "/api/auth" && asked.number.is_multiple_of(every) => Act::Lost,
             _ => Act::Answer,
         }
     };
@@ -257,7 +257,7 @@ fn an_object_that_two_steps_delete_takes_no_other_with_it() {
         one_in: 2,
         at_most: None,
     };
-    step.then = vec![delete.clone(), delete];
+    step.then = vec![delete, delete];
     plan.iterations = Some(100);
     let record = run(&plan);
     assert!(server.count("DELETE") > 120, "some were deleted twice");
