@@ -11,7 +11,7 @@
 mod ground;
 
 use ground::{nobody_is_left, place, ranks_once, record, said, signal, wait_for};
-use record::{Status, read_records};
+use record::{Record, Status, read_records};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,10 +23,12 @@ const MUNGED: &str = "/usr/sbin/munged";
 const CONTROLLER: &str = "/usr/sbin/slurmctld";
 const NODE: &str = "/usr/sbin/slurmd";
 
-/// Slurm for one node, which is this machine; dropped, nothing of it is left.
+/// What each node calls itself.
+const NODES: [&str; 2] = ["fathom-n1", "fathom-n2"];
+
+/// Slurm for two nodes, which are this machine under other names; dropped, nothing of it is left.
 struct Cluster {
     dir: tempfile::TempDir,
-    node: String,
     servers: Vec<Child>,
 }
 
@@ -40,10 +42,8 @@ impl Cluster {
             );
             return None;
         }
-        let host = Command::new("hostname").arg("-s").output().unwrap();
         let mut cluster = Self {
             dir: place(),
-            node: String::from_utf8(host.stdout).unwrap().trim().to_owned(),
             servers: Vec::new(),
         };
         cluster.configure();
@@ -66,18 +66,29 @@ impl Cluster {
             "slurmctld",
             &[CONTROLLER, "-D", "-f", &config].map(str::to_owned),
         );
-        cluster.serve("slurmd", &[NODE, "-D", "-f", &config].map(str::to_owned));
-        wait_for("a node without work", || {
-            let state = cluster.command("sinfo").args(["-h", "-o", "%t"]).output();
+        for name in NODES {
+            let named = format!("hostname {name} && exec {NODE} -D -N {name} -f {config}");
+            let line = ["unshare", "--uts", "sh", "-c", &named].map(str::to_owned);
+            cluster.serve(name, &line);
+        }
+        wait_for("two nodes without work", || {
+            let state = cluster
+                .command("sinfo")
+                .args(["-h", "-o", "%t %D"])
+                .output();
             let state = String::from_utf8(state.unwrap().stdout).unwrap();
-            (state.trim() == "idle").then_some(())
+            (state.trim() == "idle 2").then_some(())
         });
         Some(cluster)
     }
 
     fn configure(&self) {
         let dir = self.dir.path();
-        for folder in ["state", "spool"] {
+        let of_nodes = NODES.map(|node| format!("tmp-{node}"));
+        for folder in ["state"]
+            .into_iter()
+            .chain(of_nodes.iter().map(String::as_str))
+        {
             fs::create_dir(dir.join(folder)).unwrap();
         }
         // Slurm's programs pass through it under other names of users.
@@ -85,31 +96,35 @@ impl Cluster {
         let key = dir.join("munge.key");
         fs::write(&key, (0..=255).collect::<Vec<u8>>()).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(0o400)).unwrap();
-        let taken = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [controller, node] = taken.map(|port| port.local_addr().unwrap().port());
-        let (name, dir) = (&self.node, dir.display());
+        let taken = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [controller, first, second] = taken.map(|port| port.local_addr().unwrap().port());
+        let host = Command::new("hostname").arg("-s").output().unwrap();
+        let host = String::from_utf8(host.stdout).unwrap();
+        let (name, dir) = (host.trim(), dir.display());
+        let [one, other] = NODES;
         let text = format!(
             "ClusterName=fathom-test\n\
              SlurmctldHost={name}(127.0.0.1)\n\
              SlurmctldPort={controller}\n\
-             SlurmdPort={node}\n\
              SlurmUser=root\n\
              AuthType=auth/munge\n\
              AuthInfo=socket={dir}/munge.socket\n\
              CredType=cred/munge\n\
              StateSaveLocation={dir}/state\n\
-             SlurmdSpoolDir={dir}/spool\n\
+             SlurmdSpoolDir={dir}/spool-%n\n\
              SlurmctldPidFile={dir}/slurmctld.pid\n\
-             SlurmdPidFile={dir}/slurmd.pid\n\
+             SlurmdPidFile={dir}/slurmd-%n.pid\n\
              ProctrackType=proctrack/linuxproc\n\
              TaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\n\
              SwitchType=switch/none\n\
              MpiDefault=none\n\
+             TmpFS={dir}/tmp-%n\n\
              ReturnToService=2\n\
              SlurmdParameters=config_overrides\n\
-             NodeName={name} NodeAddr=127.0.0.1 CPUs=8\n\
-             PartitionName=all Nodes={name} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n"
+             NodeName={one} NodeHostname={one} NodeAddr=127.0.0.1 Port={first} CPUs=8\n\
+             NodeName={other} NodeHostname={other} NodeAddr=127.0.0.1 Port={second} CPUs=8\n\
+             PartitionName=all Nodes={one},{other} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n"
         );
         fs::write(self.dir.path().join("slurm.conf"), text).unwrap();
     }
@@ -137,7 +152,7 @@ impl Cluster {
     /// `srun` of four ranks in `dir`; whatever happens, it ends.
     fn srun(&self, dir: &Path, mpi: &str, words: &str) -> Command {
         let mut out = self.command("timeout");
-        out.args(["-k", "5", "100", "srun", "-n", "4"])
+        out.args(["-k", "5", "100", "srun", "-N", "2", "-n", "4"])
             .args([
                 &format!("--mpi={mpi}"),
                 "--kill-on-bad-exit=1",
@@ -202,6 +217,7 @@ fn privileged_ranks_under_srun_are_one_record_and_one_that_dies_is_no_success() 
         assert_eq!(record.outcome.status, Status::Ok, "{way}");
         let group = record.group.as_ref().unwrap();
         assert_eq!((group.size, record.hosts.len()), (4, 4), "{way}");
+        are_on_both(&record, way);
         nobody_is_left(dir.path(), way);
         by_front(&cluster, way);
         by_script(&cluster, way);
@@ -216,10 +232,20 @@ fn privileged_ranks_under_srun_are_one_record_and_one_that_dies_is_no_success() 
     nobody_is_left(dir.path(), "srun without means");
 }
 
+/// Two ranks on each node, in the order of the nodes.
+fn are_on_both(record: &Record, way: &str) {
+    let hosts = record.by_host();
+    let names = hosts
+        .iter()
+        .map(|host| host.generator().called().into_owned());
+    let wanted = (0..4).map(|rank| format!("{} (rank {rank})", NODES[rank / 2]));
+    assert!(names.eq(wanted), "{way}");
+}
+
 /// The same by `--hosts`, which chooses srun where it is told to.
 fn by_front(cluster: &Cluster, way: &str) {
     let dir = place();
-    let hosts = format!("{}:4", cluster.node);
+    let hosts = NODES.map(|node| format!("{node}:2")).join(",");
     let launcher = format!("srun --mpi={way}");
     let front = |words: &str| {
         let mut command = cluster.command("timeout");
@@ -232,7 +258,7 @@ fn by_front(cluster: &Cluster, way: &str) {
     };
     let (code, said) = front(SHORT);
     assert_eq!(code, Some(0), "{way}: {said}");
-    assert_eq!(record(dir.path(), way).hosts.len(), 4, "{way}");
+    are_on_both(&record(dir.path(), way), way);
     let (code, said) = front(&format!("{SHORT} --threshold iops>1000g"));
     assert_eq!(code, Some(3), "{way}: {said}");
     nobody_is_left(dir.path(), way);
@@ -278,19 +304,19 @@ fn by_front(cluster: &Cluster, way: &str) {
     }
 }
 
-/// The script of the documents, with all ranks on the one node and less work.
+/// The script of the documents, with two ranks on each node and less work.
 fn by_script(cluster: &Cluster, way: &str) {
     let dir = place();
     let mut text = include_str!("../../../docs/hosts/fathom.sbatch").to_owned();
-    for (of_four, of_one) in [
-        ("--nodes=4", "--nodes=1"),
-        ("--ntasks-per-node=1", "--ntasks-per-node=4"),
+    for (of_four, of_two) in [
+        ("--nodes=4", "--nodes=2"),
+        ("--ntasks-per-node=1", "--ntasks-per-node=2"),
         ("--file-size 8G", "--file-size 4M"),
         ("--duration 60s", "--duration 1s --max-skew 60s"),
         ("--threads 4", "--threads 1"),
     ] {
         assert_eq!(text.matches(of_four).count(), 1, "{of_four}");
-        text = text.replace(of_four, of_one);
+        text = text.replace(of_four, of_two);
     }
     fs::write(dir.path().join("script"), text).unwrap();
     let bin = Path::new(FATHOM).parent().unwrap().display();
@@ -307,7 +333,7 @@ fn by_script(cluster: &Cluster, way: &str) {
     assert!(matches!(code, Some(0 | 4)), "{way}: {code:?} {told} {said}");
     let record = record(dir.path(), way);
     assert_eq!(record.outcome.status, Status::Ok, "{way}: {said}");
-    assert_eq!(record.hosts.len(), 4, "{way}: {said}");
+    are_on_both(&record, way);
     assert!(said.contains("shared_machine"), "{way}: {said}");
     nobody_is_left(dir.path(), way);
 }
