@@ -46,6 +46,8 @@ pub(crate) struct Done<T = Object> {
     pub(crate) unreached: u64,
     /// Those of the undone that the server may have done, or may do: it did not say.
     pub(crate) in_doubt: Vec<T>,
+    /// Those that it said no to.
+    pub(crate) refused: Vec<T>,
     /// How many tries the server may have done.
     pub(crate) tries_in_doubt: u64,
     /// Those that were done, as the server names them.
@@ -175,6 +177,10 @@ impl Bulk {
         })
     }
 
+    pub(crate) fn made_a_bucket(&self) -> bool {
+        !self.made_buckets.is_empty()
+    }
+
     /// Removes the bucket where this load made it; where it is still there. One that is not empty is
     /// asked for again, for so long, because others may be about to empty it.
     pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
@@ -267,6 +273,7 @@ impl Bulk {
             measured: thread.ledger.live.snapshot(),
             undone: with(|fate| fate != RequestFate::Done),
             in_doubt: with(|fate| fate == RequestFate::InDoubt),
+            refused: with(|fate| fate == RequestFate::Refused),
             tries_in_doubt: thread.ledger.in_doubt(call),
             named: requests.named.take(),
             first: requests.first.take(),

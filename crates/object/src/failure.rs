@@ -1,5 +1,6 @@
 //! Why a request failed, in the few words under which failures are counted.
 
+use crate::target::Service;
 use record::ErrorClass;
 use std::io;
 
@@ -68,17 +69,28 @@ impl Failure {
     pub(crate) fn is_in_doubt(&self) -> bool {
         match self.kind {
             // What stands before a server, or failed in it, does not know either; a form may answer what it has done
-            // with another place. Who gives a reason has not done it, but where that is a failure of his own.
+            // with another place. Who gives a reason has not done it, but where that is a failure of his own. A
+            // success without what belongs to it is no word that it was not done.
             FailureKind::Status(500 | 502 | 504) => true,
             FailureKind::Status(501) => false,
-            FailureKind::Status(300..=399 | 408 | 500..=599) => !self.has_reason(),
-            FailureKind::Status(_) => false,
+            FailureKind::Status(300..=399 | 404 | 408 | 500..=599) => !self.has_reason(),
+            FailureKind::Status(400..=499) => false,
+            FailureKind::Status(_) => true,
             FailureKind::Connect => false,
             FailureKind::Broken
             | FailureKind::Timeout
             | FailureKind::Content
             | FailureKind::Verification => true,
         }
+    }
+
+    /// Whether what should be removed was not there, by the word of who would know: what stands before an object
+    /// store answers 404, too.
+    pub(crate) fn is_gone(&self, service: &Service) -> bool {
+        let known = ["NoSuchKey", "NoSuchUpload", "NoSuchBucket"];
+        let is_known = || known.iter().any(|code| self.what.ends_with(code));
+        let is_object_store = matches!(service, Service::S3 { .. });
+        self.kind == FailureKind::Status(404) && (!is_object_store || is_known())
     }
 
     /// Whether the answer's body had a code beside the status.
@@ -140,8 +152,11 @@ mod tests {
         let in_doubt = |code, body: &[u8]| Failure::status(code, body).is_in_doubt();
         let reason = b"<Code>SlowDown</Code>".as_slice();
         for (status, without, with) in [
+            (101, true, true),
+            (200, true, true),
             (303, true, false),
             (403, false, false),
+            (404, true, false),
             (408, true, false),
             (500, true, true),
             (501, false, false),
@@ -152,6 +167,23 @@ mod tests {
             let said = (in_doubt(status, b""), in_doubt(status, reason));
             assert_eq!(said, (without, with), "{status}");
         }
+    }
+
+    #[test]
+    fn what_stands_before_an_object_store_does_not_know_what_is_gone() {
+        let store = Service::S3 { bucket: "b".into() };
+        for (body, is_gone) in [
+            ("<Code>NoSuchKey</Code>", true),
+            ("<Code>NoSuchUpload</Code>", true),
+            ("<Code>SlowDown</Code>", false),
+            ("default backend", false),
+        ] {
+            let answer = Failure::status(404, body.as_bytes());
+            assert_eq!(answer.is_gone(&store), is_gone, "{body}");
+            assert!(answer.is_gone(&Service::Share), "{body}");
+        }
+        let refused = Failure::status(403, b"<Code>NoSuchKey</Code>");
+        assert!(!refused.is_gone(&store));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A virtual user: chooses, acts, and remembers what it has made.
 
 use crate::client::Client;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::payload::Object;
 use crate::scenario::{
     KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, UserStep,
@@ -159,11 +159,6 @@ pub(crate) enum Turn {
     Skipped { sleep_ns: u64 },
     /// There never will be anything to act on again.
     Exhausted,
-}
-
-/// Whether what should be removed was not there.
-pub(crate) fn is_gone(failure: &Failure) -> bool {
-    failure.kind == FailureKind::Status(404)
 }
 
 pub(crate) struct User {

@@ -1,6 +1,6 @@
 //! What a load made and left on its server.
 
-use crate::Record;
+use crate::{Measurements, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -94,6 +94,15 @@ impl LeftOver {
     }
 }
 
+/// What the removal of what a load made says of itself: of ranks that remove together, each has its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Removed {
+    left_over: Vec<LeftOver>,
+    left_behind: u64,
+    uploads_left_behind: u64,
+    teardown: Measurements,
+}
+
 /// What was left at several places or by several ranks: each kind once.
 pub(crate) fn by_kind(left: Vec<LeftOver>) -> Vec<LeftOver> {
     let mut kinds: BTreeMap<LeftKind, LeftOver> = BTreeMap::new();
@@ -109,6 +118,35 @@ pub(crate) fn by_kind(left: Vec<LeftOver>) -> Vec<LeftOver> {
 }
 
 impl Record {
+    /// What is known of a removal, of which the record knows nothing then.
+    pub fn take_removed(&mut self) -> Removed {
+        let mut out = Removed {
+            left_over: take(&mut self.left_over),
+            ..Removed::default()
+        };
+        if let Some(load) = &mut self.load {
+            out.left_behind = take(&mut load.left_behind);
+            out.uploads_left_behind = take(&mut load.uploads_left_behind);
+            out.teardown = take(&mut load.teardown);
+        }
+        out
+    }
+
+    /// Adds what another removal says.
+    pub fn add_removed(&mut self, other: Removed) {
+        other
+            .left_over
+            .into_iter()
+            .for_each(|left| self.leave(left));
+        if let Some(load) = &mut self.load {
+            load.left_behind = load.left_behind.saturating_add(other.left_behind);
+            load.uploads_left_behind = load
+                .uploads_left_behind
+                .saturating_add(other.uploads_left_behind);
+            load.teardown.merge(&other.teardown);
+        }
+    }
+
     /// Adds what is left of a load.
     pub fn leave(&mut self, left: LeftOver) {
         self.left_over.push(left);

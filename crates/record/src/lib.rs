@@ -58,7 +58,7 @@ pub use host_series::HostSeries;
 use idle::UNMEASURED;
 pub use idle::{GIVEN_UP, stopped_words};
 pub use join::{ChosenTrial, Joined, NOTHING_CHECKED, PartFault, join};
-pub use left::{LeftKind, LeftOver};
+pub use left::{LeftKind, LeftOver, Removed};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,

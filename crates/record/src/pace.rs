@@ -10,8 +10,8 @@ pub struct PaceAccount {
     pub asked_per_second: Option<f64>,
     pub asked_bytes_per_second: Option<f64>,
     pub achieved_per_second: f64,
-    /// Over which time that rate is: of ranks from the common start, of a load to the last arrival that it was
-    /// asked for; in nanoseconds.
+    /// Over which time that rate is: of ranks from the common start, of a load to the moment from which nothing more
+    /// was asked of it, which is the arrival for which no turn was left or the end of its course; in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ns: Option<u64>,
     /// Intended to start before the end and never started.

@@ -12,7 +12,7 @@ use conduct::{LoadTask, unstarted_load};
 use host::{Context, PeerFault};
 use lab::{Conduct, LabError, LimitFound, LimitSearch, Turn, Unstarted, Work};
 use object::{LoadError, LoadShare, Setup};
-use record::{LeftOver, Outcome, Record, SlotPlace, Status};
+use record::{LoadAccount, Outcome, Record, Removed, SlotPlace, Status};
 use run::RunError;
 use serde_json::{Value, json};
 
@@ -165,7 +165,10 @@ impl RankSteps<'_> {
             }
             Ok(())
         });
-        let mut left = Record::default();
+        let mut left = Record {
+            load: Some(LoadAccount::default()),
+            ..Record::default()
+        };
         self.remove(&mut left);
         // The records of the search are the root's.
         let called = self.group.connection.called(self.group.connection.rank);
@@ -264,10 +267,11 @@ impl RankSteps<'_> {
 
     /// What all have left, at the root; whoever is not heard by it says so itself.
     fn gather_left(&self, record: &mut Record) {
-        let own = serde_json::to_vec(&record.left_over).unwrap_or_default();
+        let own = record.take_removed();
+        let word = serde_json::to_vec(&own).unwrap_or_default();
         let mut heard = Vec::new();
         let connection = self.group.connection;
-        let gathered = connection.round(own, |words| {
+        let gathered = connection.round(word, |words| {
             heard = words;
             Vec::new()
         });
@@ -276,12 +280,10 @@ impl RankSteps<'_> {
             false => gathered.is_ok(),
         };
         if !is_heard {
-            return;
+            record.add_removed(own);
         }
-        record.left_over.clear();
         for word in heard.iter().flatten() {
-            let left: Vec<LeftOver> = serde_json::from_slice(word).unwrap_or_default();
-            left.into_iter().for_each(|left| record.leave(left));
+            record.add_removed(serde_json::from_slice::<Removed>(word).unwrap_or_default());
         }
     }
 

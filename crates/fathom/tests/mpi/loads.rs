@@ -342,6 +342,10 @@ fn what_a_search_by_ranks_leaves_is_the_sum_of_all_in_its_last_record() {
         let objects = objects.map(|left| (left.count, left.is_at_most));
         assert_eq!(objects, Some((9, false)), "{name}: {said}");
         assert!(before.iter().all(|record| record.left_over.is_empty()));
+        let load = last.load.as_ref().unwrap();
+        assert_eq!(load.left_behind, 9, "{name}: {said}");
+        let deletes = load.teardown.kind("delete").unwrap();
+        assert_eq!(deletes.errors, 9, "{name}: {said}");
         // The bucket is there as well.
         assert_eq!(server.objects(), 10, "{name}: {said}");
         nobody_is_left(dir.path(), name);

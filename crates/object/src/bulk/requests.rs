@@ -4,7 +4,6 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::ledger::add;
 use crate::payload::Object;
-use crate::user::is_gone;
 use crate::verbs::{About, Call};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -66,7 +65,8 @@ impl<T: Clone> Requests<T> {
                 self.named.borrow_mut().extend(done);
                 continue;
             };
-            if call.request().removes && is_gone(&failure) {
+            let service = &client.thread.settings.service;
+            if call.request().removes && failure.is_gone(service) {
                 is(RequestFate::Done);
                 continue;
             }

@@ -2,12 +2,12 @@
 
 use super::{Bulk, patiently};
 use crate::client::Client;
-use crate::failure::{Failure, element};
+use crate::failure::{Failure, FailureKind, element};
 use crate::payload::Object;
 use crate::settings::{encoded, read_key};
 use crate::verbs::{About, Call};
 use record::Measurements;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::task::LocalSet;
 use units::lossless::to_u64;
 
@@ -68,9 +68,11 @@ impl Bulk {
         if hidden == 0 {
             return out;
         }
-        let (mut left, in_doubt) = (names(&done.undone), names(&done.in_doubt));
+        let (mut left, refused) = (names(&done.undone), names(&done.refused));
+        let known = names(known);
         // A list may lag behind: what has ended by the server's word is not asked for again.
-        let mut gone = &names(known) - &left;
+        let mut gone = &known - &left;
+        let mut found = 0;
         loop {
             let page = match self.open_uploads() {
                 Some(Ok(page)) => page,
@@ -85,13 +87,19 @@ impl Bulk {
             let ended = &names(&open) - &undone;
             left = &left - &ended;
             out.left = to_u64(left.len());
+            found += to_u64(ended.difference(&known).count());
+            if found > hidden {
+                // No more can have been open: a list that names others each time has no end.
+                return out.unlisted(hidden, None);
+            }
             if !ended.is_empty() {
                 // Another page may follow, shorter by these.
                 gone.extend(ended);
                 continue;
             }
-            // What is in doubt and not listed has ended; a list without one that was refused is no list of all.
-            left.retain(|upload| !in_doubt.contains(upload));
+            // What the server had not refused and does not list has ended; a list without one that it had is no list
+            // of all.
+            left.retain(|upload| refused.contains(upload));
             if !page.is_whole || !left.is_subset(&undone) {
                 return out.unlisted(hidden, None);
             }
@@ -117,16 +125,40 @@ impl Bulk {
             Ok(body) => body,
             Err(failure) => return Some(Err(failure)),
         };
-        let is_whole = element(&body, "IsTruncated") != Some("true");
-        let mut rest = body.as_slice();
-        let mut uploads = Vec::new();
+        let page = OpenPage::read(&body, |key| read_key(&self.settings, key));
+        let no_list = || Failure::new(FailureKind::Content, "the answer is no list of uploads");
+        Some(page.ok_or_else(no_list))
+    }
+}
+
+impl OpenPage {
+    /// `None` of what is no whole page: nothing follows from what is not on it.
+    fn read(body: &[u8], object: impl Fn(&str) -> Option<Object>) -> Option<Self> {
+        if !body
+            .trim_ascii_end()
+            .ends_with(b"</ListMultipartUploadsResult>")
+        {
+            return None;
+        }
+        let is_whole = match element(body, "IsTruncated")?.trim() {
+            "false" => true,
+            "true" => false,
+            _ => return None,
+        };
+        let mut rest = body;
+        // Each once, as a list may name it twice.
+        let mut uploads = BTreeMap::new();
         while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
             rest = &rest[at + 8..];
-            let key = element(rest, "Key").and_then(|key| read_key(&self.settings, key));
+            let key = element(rest, "Key").and_then(&object);
             if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
-                uploads.push((object, upload.to_owned()));
+                uploads.insert(upload.to_owned(), object);
             }
         }
-        Some(Ok(OpenPage { uploads, is_whole }))
+        let uploads = uploads.into_iter().map(|(upload, object)| (object, upload));
+        Some(Self {
+            uploads: uploads.collect(),
+            is_whole,
+        })
     }
 }

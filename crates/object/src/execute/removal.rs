@@ -5,7 +5,7 @@ use super::course::Remains;
 use crate::bulk::Bulk;
 use crate::payload::Object;
 use crate::verbs::Call;
-use record::{LeftOver, Measurements, Record};
+use record::{LeftKind, LeftOver, Measurements, Record};
 use std::time::Duration;
 use units::lossless::to_u64;
 
@@ -46,6 +46,9 @@ impl Setup {
         self.delete(self.seeds.left(), self.seeds.is_in_doubt, record);
         if self.unnamed > 0 {
             record.leave(LeftOver::posted(self.unnamed, true));
+            if let Some(load) = &mut record.load {
+                load.left_behind += self.unnamed;
+            }
         }
         self.bucket()
     }
@@ -97,9 +100,15 @@ pub(super) struct LeftBucket(Option<Bulk>);
 
 impl LeftBucket {
     pub(super) fn remove(self, record: &mut Record, patience: BucketPatience) {
-        let left = self.0.map(|bulk| bulk.remove_bucket(patience.time()));
-        let left = left.unwrap_or_default();
+        let Some(bulk) = self.0 else {
+            return;
+        };
+        let left = bulk.remove_bucket(patience.time());
         if left.is_empty() {
+            // Uploads end with the bucket in which they are open.
+            let in_it = record.left_over.iter_mut();
+            let in_it = in_it.filter(|left| bulk.made_a_bucket() && left.kind == LeftKind::Uploads);
+            in_it.for_each(|uploads| uploads.is_at_most = true);
             return;
         }
         let why = match sys::is_told_twice() {

@@ -7,7 +7,7 @@ use super::{
 use crate::failure::{Failure, element};
 use crate::payload::Object;
 use crate::settings::encoded;
-use crate::user::{User, is_gone};
+use crate::user::User;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use units::Bytes;
@@ -92,7 +92,8 @@ pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Fail
                 None,
             )
             .await;
-        if aborted.is_err_and(|failure| !is_gone(&failure)) {
+        let service = &user.client.thread.settings.service;
+        if aborted.is_err_and(|failure| !failure.is_gone(service)) {
             return result;
         }
     }

@@ -33,6 +33,11 @@ pub(crate) enum Act {
     Late(u64),
     /// This status, with this code in its body.
     Status(u16, &'static str),
+    /// Success, with this body and nothing done.
+    Body(&'static str),
+    /// A list of open uploads that names another each time, or each that is open twice.
+    Invented,
+    Twice,
     /// The body with one bit changed in this byte.
     Flip(usize),
     /// Half of the body, then the end of the connection.
@@ -214,6 +219,11 @@ impl State {
                     String::new(),
                     format!("<Error><Code>{code}</Code></Error>").into_bytes(),
                 ),
+                Act::Body(body) => (200, String::new(), body.into()),
+                Act::Invented | Act::Twice => {
+                    let page = self.list_of_begun(&asked, act == Act::Twice);
+                    (200, String::new(), page.into_bytes())
+                }
                 Act::Answer
                 | Act::Late(_)
                 | Act::Flip(_)
@@ -430,8 +440,33 @@ impl State {
         };
         let page: String = begun.iter().take(2).map(told).collect();
         format!(
-            "<A><IsTruncated>{}</IsTruncated>{page}</A>",
+            "<ListMultipartUploadsResult><IsTruncated>{}</IsTruncated>{page}</ListMultipartUploadsResult>",
             begun.len() > 2
+        )
+    }
+
+    /// A list that is none: all twice, or one under a new name.
+    fn list_of_begun(&self, asked: &Asked, twice: bool) -> String {
+        let begun = self.begun.lock().unwrap();
+        let told = |(key, upload): (&String, &str)| {
+            format!("<Upload><Key>{key}</Key><UploadId>{upload}</UploadId></Upload>")
+        };
+        let page: String = match twice {
+            true => begun
+                .iter()
+                .map(|(upload, key)| told((key, upload)).repeat(2))
+                .collect(),
+            false => {
+                let new = format!("new{}", asked.number);
+                begun
+                    .values()
+                    .take(1)
+                    .map(|key| told((key, &new)))
+                    .collect()
+            }
+        };
+        format!(
+            "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>{page}</ListMultipartUploadsResult>"
         )
     }
 
@@ -482,6 +517,9 @@ fn send(
             Act::Answer
             | Act::Late(_)
             | Act::Status(..)
+            | Act::Body(_)
+            | Act::Invented
+            | Act::Twice
             | Act::Flip(_)
             | Act::OtherLength
             | Act::Chunked

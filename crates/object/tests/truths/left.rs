@@ -154,7 +154,7 @@ fn a_list_that_lags_behind_is_not_worked_off_for_ever() {
 fn a_list_without_uploads_that_are_known_is_not_believed() {
     let server = Server::start(|asked| match asked.method.as_str() {
         "POST" if asked.query == "uploads=" && asked.number < 4 => Act::Lost,
-        "GET" if asked.query.contains("uploads=") => Act::Status(200, ""),
+        "GET" if asked.query.contains("uploads=") => Act::Body(NONE_OPEN),
         "PUT" if asked.query.contains("partNumber=") => is_refused(),
         "DELETE" if asked.query.contains("uploadId=") => is_refused(),
         _ => Act::Answer,
@@ -237,6 +237,7 @@ fn files_of_a_share_whose_answers_were_lost_are_counted() {
     let there = u64::try_from(server.objects()).unwrap();
     assert!(there > 2);
     assert_eq!(left(&record, LeftKind::Posted), Some((there, true)));
+    assert_eq!(record.load.as_ref().unwrap().left_behind, there);
     // All were answered.
     for name in ["put", "get"] {
         let server = Server::start(|_| Act::Answer);
@@ -262,4 +263,58 @@ fn an_object_that_two_steps_delete_takes_no_other_with_it() {
     let record = run(&plan);
     assert!(server.count("DELETE") > 120, "some were deleted twice");
     assert_eq!((server.objects(), record.left_over.len()), (0, 0));
+}
+
+/// A whole list with nothing on it.
+const NONE_OPEN: &str =
+    "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>\n";
+
+/// A server that says this of the uploads that are open, of which the load does not know any.
+fn listed(page: &'static str) -> Option<(u64, bool)> {
+    let server = Server::start(move |asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" => Act::Lost,
+        "GET" if asked.query.contains("uploads=") => Act::Body(page),
+        _ => Act::Answer,
+    });
+    left(&run(&uploads(&server, 3)), LeftKind::Uploads)
+}
+
+#[test]
+fn what_is_no_list_of_uploads_says_nothing_of_them() {
+    for page in [
+        "",
+        "<html>",
+        "<Error><Code>NotImplemented</Code></Error>",
+        "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>",
+        // Cut.
+        "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>",
+        "<ListMultipartUploadsResult></ListMultipartUploadsResult>",
+    ] {
+        assert_eq!(listed(page), Some((3, true)), "{page}");
+    }
+    assert_eq!(listed(NONE_OPEN), None);
+}
+
+#[test]
+fn a_list_that_names_others_each_time_is_given_up() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" => Act::Lost,
+        "GET" if asked.query.contains("uploads=") => Act::Invented,
+        _ => Act::Answer,
+    });
+    let record = run(&uploads(&server, 3));
+    assert_eq!(left(&record, LeftKind::Uploads), Some((3, true)));
+    assert!(server.requests() < 50, "{}", server.requests());
+}
+
+#[test]
+fn an_upload_that_a_list_names_twice_is_one() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "POST" if asked.query == "uploads=" => Act::Lost,
+        "GET" if asked.query.contains("uploads=") => Act::Twice,
+        "DELETE" if asked.query.contains("uploadId=") => is_refused(),
+        _ => Act::Answer,
+    });
+    let record = run(&uploads(&server, 3));
+    assert_eq!(left(&record, LeftKind::Uploads), Some((3, true)));
 }
