@@ -50,6 +50,11 @@ impl FrontWord {
         format!("{WORK}{time}.{}", self.proof(time))
     }
 
+    /// The line by which the first rank says, for so many times, that it lives.
+    pub(crate) fn alive_line(&self, time: u64) -> String {
+        format!("{ALIVE}{time}.{}", self.proof(time))
+    }
+
     /// Which signal such a line names.
     fn signal_of(&self, line: &str) -> Option<i32> {
         let (of, _) = self.proven(line.strip_prefix(SIGNAL)?)?;
@@ -117,6 +122,8 @@ pub(crate) struct FrontNews {
     pub(crate) has_heard: bool,
     /// Ranks work although a signal has asked for the end.
     pub(crate) is_work: bool,
+    /// The first of them lives.
+    pub(crate) is_alive: bool,
     /// What is for people.
     pub(crate) rest: String,
 }
@@ -128,6 +135,7 @@ impl FrontNews {
             END => self.ended(of),
             SIGNAL => self.has_heard = true,
             WORK => self.is_work = true,
+            ALIVE => self.is_alive = true,
             _ => self.begun.push(of.to_owned()),
         }
     }
@@ -142,8 +150,8 @@ impl FrontNews {
 
     /// Whether nothing in the line was for this process.
     pub(crate) fn is_none(&self) -> bool {
-        let is_of_signal = self.has_heard || self.is_work;
-        self.code.is_none() && self.begun.is_empty() && !is_of_signal
+        let is_sign = self.has_heard || self.is_work || self.is_alive;
+        self.code.is_none() && self.begun.is_empty() && !is_sign
     }
 
     /// What is for people, where it is more than the name that a launcher puts before a rank's words.
@@ -174,12 +182,13 @@ pub(crate) fn speak_to_front(word: FrontWord) {
 pub(crate) const NOTHING_SAID: i32 = -1;
 
 /// What begins the lines that a rank says to the process that started its launcher: that it is there,
-/// how all ended, that it was told a signal, as it was told, and that ranks work after one.
+/// how all ended, that it was told a signal, as it was told, that ranks work after one, and that it lives.
 const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
 const SIGNAL: &str = "fathom-front-signal=";
 const WORK: &str = "fathom-ranks-work=";
-const MARKS: [&str; 4] = [BEGUN, END, SIGNAL, WORK];
+const ALIVE: &str = "fathom-ranks-live=";
+const MARKS: [&str; 5] = [BEGUN, END, SIGNAL, WORK, ALIVE];
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
 pub(crate) fn say_end(code: i32) {

@@ -1,5 +1,5 @@
-//! What the first rank says to the front about signals: that it was told one, and that the ranks still
-//! work after one, so that nobody takes them for a launcher that hangs.
+//! What the first rank says to the front: that it lives; that it was told a signal, and that the ranks still
+//! work after one. So nobody takes them for dead, or for a launcher that hangs.
 
 use super::FrontWord;
 use crate::tell::say;
@@ -10,8 +10,9 @@ use sys::{Clock as _, MachineClock};
 /// So often it is looked whether a signal has come, and while an answer is owed.
 const LOOK: Duration = Duration::from_secs(1);
 const OWED_LOOK: Duration = Duration::from_millis(10);
-/// Ranks that work after a signal say so this often, which is several times in what the front waits.
-const WORK_SAID_NS: u64 = 3_000_000_000;
+/// That it lives, and after a signal that ranks work, it says this often, which is several times in what the front
+/// waits.
+const SAID_NS: u64 = 3_000_000_000;
 
 /// Hears what the front says, which may be a signal: a launcher may hand on another than the front had,
 /// and what this process writes is to say the front's. All launchers give the first rank what is written to
@@ -33,6 +34,7 @@ pub(super) fn begin(word: FrontWord) {
             match due {
                 Some(Due::Answer(signal)) => say(&word.signal_line(signal)),
                 Some(Due::Work(time)) => say(&word.work_line(time)),
+                Some(Due::Alive(time)) => say(&word.alive_line(time)),
                 None => {}
             }
         }
@@ -57,16 +59,19 @@ fn spawn(body: impl FnOnce() + Send + 'static) {
 enum Due {
     /// This signal was told.
     Answer(i32),
-    /// After a signal there is still work; so many times it was said.
+    /// After a signal there is still work.
     Work(u64),
+    /// It lives; so many times one of these two was said.
+    Alive(u64),
 }
 
 /// What the front was told, and is still to be.
 #[derive(Debug, Default)]
 struct Speech {
     owed: Option<i32>,
-    /// When it was last said that there is work, or when the signal was seen.
-    work_said_at: Option<u64>,
+    /// When one of these was last said, or the signal was seen.
+    said_at: Option<u64>,
+    is_stopping: bool,
     times: u64,
 }
 
@@ -87,16 +92,19 @@ impl Speech {
         if let Some(signal) = self.owed.take_if(|_| is_catching) {
             return Some(Due::Answer(signal));
         }
-        if !is_stopping {
+        if is_stopping && !self.is_stopping {
+            (self.is_stopping, self.said_at) = (true, Some(now));
+        }
+        let since = *self.said_at.get_or_insert(now);
+        if now.saturating_sub(since) < SAID_NS {
             return None;
         }
-        let since = *self.work_said_at.get_or_insert(now);
-        if now.saturating_sub(since) < WORK_SAID_NS {
-            return None;
-        }
-        self.work_said_at = Some(now);
+        self.said_at = Some(now);
         self.times += 1;
-        Some(Due::Work(self.times))
+        Some(match is_stopping {
+            true => Due::Work(self.times),
+            false => Due::Alive(self.times),
+        })
     }
 }
 
@@ -119,14 +127,16 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_work_after_a_signal_say_so_again_and_again() {
+    fn ranks_say_that_they_live_and_that_they_work_after_a_signal_again_and_again() {
         let mut speech = Speech::default();
-        let said = (0..12).filter_map(|second| {
-            let due = speech.next(second * S, None, true, second >= 2)?;
+        let said = (0..18).filter_map(|second| {
+            let due = speech.next(second * S, None, true, second >= 8)?;
             Some((second, due))
         });
         let said: Vec<(u64, Due)> = said.collect();
-        let work = [(5, 1), (8, 2), (11, 3)].map(|(at, time)| (at, Due::Work(time)));
-        assert_eq!(said, work);
+        let alive = [(3, 1), (6, 2)].map(|(at, time)| (at, Due::Alive(time)));
+        let work = [(11, 3), (14, 4), (17, 5)].map(|(at, time)| (at, Due::Work(time)));
+        let all = alive.into_iter().chain(work);
+        assert_eq!(said, all.collect::<Vec<_>>());
     }
 }

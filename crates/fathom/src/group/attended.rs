@@ -35,6 +35,12 @@ const SIGNAL_PATIENCE_NS: [u64; 2] = [15_000_000_000, 20_000_000_000];
 /// The same where its ranks have said how it ended; with what they waited for each other that is less
 /// than anybody waits for.
 const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
+/// Where no rank gives a sign of life any more for so much longer than one may be silent, and none has said how it
+/// ended, all have died without a word: their launcher is told at once, and killed.
+const SILENCE_NS: u64 = 10_000_000_000;
+const SILENCE_PATIENCE_NS: [u64; 2] = [0, 5_000_000_000];
+/// Where this process stood still for longer than this itself, it could hear nobody.
+const STOOD_STILL_NS: u64 = 1_000_000_000;
 /// Last words have so long to come where a process that was left behind could still say some.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const TERM: i32 = 15;
@@ -89,13 +95,11 @@ pub(super) fn attend(
     // A script may lead what ranks say into what they print.
     let prints = Heard::new(prints, word, of_ranks.clone());
     let printed = HandedOn::begin(prints, std::io::stdout());
-    let (is_quiet, for_people) = passed_on(from, std::io::stderr(), word, of_ranks.clone())
-        .context("nobody can hear the ranks")?;
+    let for_people = passed_on(from, std::io::stderr(), word, of_ranks.clone());
     // Dropping the standard library's handle waits for nothing; `wait_child` does.
     drop(child);
     let mut waited = Waited {
         of_ranks: &of_ranks,
-        printed: &printed,
         dialect,
         naming,
         overdue: None,
@@ -110,7 +114,7 @@ pub(super) fn attend(
     let sent = waited.sent.filter(|_| waited.naming.is_heard());
     drop(deputy);
     before.end_what_came_after();
-    let _it_has_said_all_or_somebody_is_left = is_quiet.recv_timeout(LAST_WORDS);
+    for_people.wait_for_last(LAST_WORDS);
     let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS);
     let unwritten = printed.end(LAST_WORDS);
     let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
@@ -135,7 +139,6 @@ fn handed_on(dialect: Dialect, sent: i32) -> i32 {
 /// What is known while a launcher runs.
 struct Waited<'a> {
     of_ranks: &'a RankWords,
-    printed: &'a HandedOn,
     dialect: Dialect,
     naming: SignalNaming<ChildStdin>,
     overdue: Option<Overdue>,
@@ -153,7 +156,7 @@ impl Waited<'_> {
     fn wait(&mut self, pid: u32, end: &ProcessEnd) -> Result<ExitStatus> {
         let clock = MachineClock::monotonic();
         let begin = clock.now();
-        let mut look_ns = LOOK_NS;
+        let (mut look_ns, mut alive_at, mut looked_at) = (LOOK_NS, begin, begin);
         while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
             self.name_whom_to_tell(now, pid);
@@ -166,6 +169,26 @@ impl Waited<'_> {
                 self.tell(overdue);
             }
             let have_begun = self.of_ranks.muster.is_complete();
+            let stood_still = now.saturating_sub(looked_at) > STOOD_STILL_NS;
+            looked_at = now;
+            if self.of_ranks.is_alive.swap(false, Relaxed) || !have_begun || stood_still {
+                alive_at = now;
+            }
+            let silence = now.saturating_sub(alive_at);
+            if silence
+                > self
+                    .of_ranks
+                    .muster
+                    .lost_after_ns()
+                    .saturating_add(SILENCE_NS)
+                && !has_ended
+                && self.patience.hear_of_silence(now)
+            {
+                say(&format!(
+                    "no rank has given a sign of life for {}, and the launcher is ended",
+                    units::Nanos(silence)
+                ));
+            }
             let caught = sys::caught_signal()
                 .filter(|caught| caught.impatient || may_be_asked(waited, have_begun));
             let is_named = caught.is_none_or(|caught| {
@@ -187,9 +210,6 @@ impl Waited<'_> {
             });
             if self.of_ranks.is_work.swap(false, Relaxed) {
                 self.patience.hear_of_work(now);
-            }
-            if self.printed.is_held() {
-                self.patience.hear_of_reader(now);
             }
             let next = self.patience.next(now, has_ended, asked);
             if let Some(signal) = next {
@@ -242,6 +262,7 @@ struct Patience {
     is_over: bool,
     asked_at: Option<u64>,
     ended_at: Option<u64>,
+    silent_at: Option<u64>,
 }
 
 impl Patience {
@@ -254,13 +275,11 @@ impl Patience {
         }
     }
 
-    /// Whoever reads what ranks have printed takes his time: a launcher that is killed leaves the rest of it
-    /// unsaid.
-    fn hear_of_reader(&mut self, now: u64) {
-        if !self.is_told && self.ended_at.is_some() {
-            self.ended_at = Some(now);
-            self.asked_at = self.asked_at.map(|_| now);
-        }
+    /// All ranks have died without a word; whether that is news.
+    fn hear_of_silence(&mut self, now: u64) -> bool {
+        let is_news = self.silent_at.is_none();
+        self.silent_at.get_or_insert(now);
+        is_news
     }
 
     /// The signal that is due, once.
@@ -285,7 +304,9 @@ impl Patience {
                 let most = if limit == 0 { term } else { kill };
                 since.is_some_and(|since| now.saturating_sub(since) >= most)
             };
-            past(self.asked_at, SIGNAL_PATIENCE_NS) || past(self.ended_at, END_PATIENCE_NS)
+            past(self.asked_at, SIGNAL_PATIENCE_NS)
+                || past(self.ended_at, END_PATIENCE_NS)
+                || past(self.silent_at, SILENCE_PATIENCE_NS)
         };
         let is_impatient = caught.is_some_and(|caught| caught.impatient);
         if !self.is_told && (is_impatient || is_past(0)) {
@@ -379,25 +400,17 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_whose_ranks_have_ended_is_waited_for_while_what_they_printed_is_read() {
-        let told = |signal_at: Option<u64>, impatient_at: u64| {
-            let mut patience = Patience::default();
-            let told = (0..100).filter_map(|second| {
-                if second < 40 {
-                    patience.hear_of_reader(second * S);
-                }
-                let caught = signal_at.filter(|at| second >= *at);
-                let caught = caught.map(|_| sys::CaughtSignal {
-                    signal: 2,
-                    impatient: second >= impatient_at,
-                });
-                Some((second, patience.next(second * S, second >= 5, caught)?))
-            });
-            told.collect::<Vec<(u64, i32)>>()
-        };
-        assert_eq!(told(None, 100), [(45, 15), (49, 9)]);
-        assert_eq!(told(Some(3), 100), [(3, 2), (45, 15), (49, 9)]);
-        assert_eq!(told(Some(3), 20), [(3, 2), (20, 15), (30, 9)]);
+    fn a_launcher_whose_ranks_have_died_without_a_word_is_told_at_once_and_killed() {
+        let mut patience = Patience::default();
+        let told = (0..30).filter_map(|second| {
+            if second == 7 {
+                assert!(patience.hear_of_silence(second * S));
+            } else if second > 7 {
+                assert!(!patience.hear_of_silence(second * S));
+            }
+            Some((second, patience.next(second * S, false, None)?))
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [(7, 15), (12, 9)]);
     }
 
     #[test]

@@ -158,7 +158,8 @@ impl LaunchFront {
         if let Some(code) = of_all(said, of_launcher, stopped) {
             // Ranks that have failed say so by their own code.
             let is_unwritten = code == 0 && end.unwritten.is_some();
-            return Ok(if is_unwritten { UNWRITTEN } else { code });
+            let unwritten = stopped.unwrap_or(UNWRITTEN);
+            return Ok(if is_unwritten { unwritten } else { code });
         }
         if let Some(caught) = sys::caught_signal() {
             return Ok(caught.exit_code());

@@ -50,6 +50,10 @@ impl Muster {
         }
     }
 
+    pub(super) fn lost_after_ns(&self) -> u64 {
+        self.lost_after_ns
+    }
+
     pub(super) fn add(&self, hosts: Vec<String>) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.extend(hosts);

@@ -2,63 +2,62 @@
 //! it or a disk is full, ends as if a rank had failed and kills them, and what they have measured is lost.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+const ROOM: usize = 65_536;
+/// So many pieces wait in memory for whoever reads them (256 MiB); the launcher waits for no reader before.
+const MOST_PIECES: usize = 4096;
 
 /// What is handed on of what a launcher or its ranks print.
 pub(super) struct HandedOn {
     seen: Arc<Seen>,
+    is_read: Receiver<()>,
     is_over: Receiver<()>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// Whoever reads may be slow, and is waited for.
-    is_writing: AtomicBool,
-    bytes: AtomicU64,
+    read: AtomicU64,
+    /// What was written, or never will be.
+    done: AtomicU64,
     failed: OnceLock<io::Error>,
+}
+
+impl Seen {
+    /// Whoever reads may be slow, and is waited for.
+    fn is_held(&self) -> bool {
+        self.done.load(Relaxed) < self.read.load(Relaxed)
+    }
 }
 
 impl HandedOn {
     /// Hands on what comes `from` there; where it cannot be written it is read all the same.
-    pub(super) fn begin(
-        mut from: impl Read + Send + 'static,
-        mut to: impl Write + Send + 'static,
-    ) -> Self {
-        const ROOM: usize = 65_536;
-        let (over, is_over) = channel();
+    pub(super) fn begin(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Self {
+        let ((read, is_read), (over, is_over)) = (channel(), channel());
+        let (pieces, come) = sync_channel(MOST_PIECES);
         let seen = Arc::new(Seen::default());
-        let notes = Arc::clone(&seen);
+        let (of_reader, of_writer) = (Arc::clone(&seen), Arc::clone(&seen));
         std::thread::spawn(move || {
-            let _ends_with_this_thread = over;
-            let mut bytes = vec![0; ROOM];
-            loop {
-                let read = match from.read(&mut bytes) {
-                    Ok(0) => break,
-                    Ok(read) => read,
-                    Err(why) if why.kind() == ErrorKind::Interrupted => continue,
-                    Err(_) => break,
-                };
-                notes.bytes.fetch_add(read as u64, Relaxed);
-                if notes.failed.get().is_some() {
-                    continue;
-                }
-                notes.is_writing.store(true, Relaxed);
-                let written = to.write_all(&bytes[..read]).and_then(|()| to.flush());
-                notes.is_writing.store(false, Relaxed);
-                if let Err(why) = written {
-                    let _it_is_the_first = notes.failed.set(why);
-                }
-            }
+            let _ends_with_this_thread: std::sync::mpsc::Sender<()> = read;
+            take(from, &pieces, &of_reader);
         });
-        Self { seen, is_over }
+        std::thread::spawn(move || {
+            let _ends_with_this_thread: std::sync::mpsc::Sender<()> = over;
+            give(&come, to, &of_writer);
+        });
+        Self {
+            seen,
+            is_read,
+            is_over,
+        }
     }
 
-    /// Whoever reads it keeps this waiting, and whoever prints it.
-    pub(super) fn is_held(&self) -> bool {
-        self.seen.is_writing.load(Relaxed)
+    /// Waits until nobody can print anything any more, for so long at most.
+    pub(super) fn wait_for_last(&self, most: Duration) {
+        let _it_has_said_all_or_somebody_is_left = self.is_read.recv_timeout(most);
     }
 
     /// Waits for the end of it, and where nothing comes for longer than `idle`, no longer: somebody may
@@ -66,20 +65,49 @@ impl HandedOn {
     /// has what it wanted.
     pub(super) fn end(self, idle: Duration) -> Option<io::Error> {
         loop {
-            let before = self.seen.bytes.load(Relaxed);
+            let before = self.seen.read.load(Relaxed);
             if self.is_over.recv_timeout(idle) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            let has_come = self.seen.bytes.load(Relaxed) != before;
-            let is_idle = !has_come && !self.seen.is_writing.load(Relaxed);
+            let is_held = self.seen.is_held();
             // Who is told twice waits for no slow reader.
-            if is_idle || sys::is_told_twice() {
+            if is_held && sys::is_told_twice() {
+                let why = "nobody had read the rest of it when the end was asked for twice";
+                return Some(io::Error::new(ErrorKind::Interrupted, why));
+            }
+            let has_come = self.seen.read.load(Relaxed) != before;
+            if !has_come && !is_held || sys::is_told_twice() {
                 break;
             }
         }
         let failed = self.seen.failed.get()?;
         let is_loss = failed.kind() != ErrorKind::BrokenPipe;
         is_loss.then(|| io::Error::new(failed.kind(), failed.to_string()))
+    }
+}
+
+fn take(mut from: impl Read, pieces: &SyncSender<Vec<u8>>, seen: &Seen) {
+    let mut bytes = vec![0; ROOM];
+    loop {
+        let read = match from.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(read) => read,
+            Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        seen.read.fetch_add(read as u64, Relaxed);
+        let _the_writer_is_there_until_this_ends = pieces.send(bytes[..read].to_vec());
+    }
+}
+
+fn give(come: &Receiver<Vec<u8>>, mut to: impl Write, seen: &Seen) {
+    for piece in come {
+        if seen.failed.get().is_none()
+            && let Err(why) = to.write_all(&piece).and_then(|()| to.flush())
+        {
+            let _it_is_the_first = seen.failed.set(why);
+        }
+        seen.done.fetch_add(piece.len() as u64, Relaxed);
     }
 }
 

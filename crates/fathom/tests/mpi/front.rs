@@ -1,8 +1,9 @@
 //! The process that was given `--hosts`: what becomes of the ranks when it is killed.
 
-use super::ground::ranks_once;
+use super::ground::{ranks_once, wait_for};
 use super::{
-    FATHOM, LONG, SHORT, launchers, launchers_by_kind, nobody_is_left, place, said, signal,
+    FATHOM, LONG, SHORT, begin_line, launchers, launchers_by_kind, nobody_is_left, place, said,
+    signal,
 };
 use record::{Record, Status, read_records};
 use std::fs;
@@ -159,4 +160,70 @@ fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
         assert!(!words.is_empty(), "{name}: {told}");
         nobody_is_left(dir.path(), name);
     }
+}
+
+#[test]
+fn a_result_of_which_nobody_reads_the_rest_is_no_success_where_the_end_is_asked_for_twice() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let words = format!("{SHORT} --series-interval 10ms --worker-series --output-format json");
+        let mut line = Command::new(FATHOM);
+        line.args(words.split_whitespace())
+            .args(["--hosts", "localhost:2", "--launcher"])
+            .arg(&launcher.program)
+            .current_dir(dir.path())
+            .stdin(Stdio::null());
+        let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = line.spawn().unwrap();
+        wait_for("the whole record", || {
+            kept(dir.path()).filter(|record| record.outcome.status == Status::Ok)
+        });
+        let clock = MachineClock::monotonic();
+        let wait = |ns| clock.sleep_until(clock.now() + ns);
+        // Its ranks have ended by now, and the rest is the front's own to write.
+        wait(4_000_000_000);
+        for _ in 0..2 {
+            signal(child.id(), "INT");
+            wait(800_000_000);
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{name}: {}", said(&output));
+        let told = "nobody had read the rest of it";
+        assert!(said(&output).contains(told), "{name}: {}", said(&output));
+        nobody_is_left(dir.path(), name);
+    }
+}
+
+/// The launcher hears of no end, or goes on after it.
+#[test]
+fn ranks_that_died_without_a_word_are_not_waited_for_where_their_launcher_stays() {
+    let Some(launcher) = launchers_by_kind().into_iter().next() else {
+        return;
+    };
+    let (name, dir) = (launcher.name, place());
+    let script = dir.path().join("launch.sh");
+    let program = launcher.program.display();
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\n{program} \"$@\"\nsleep 300\n"
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut line = Command::new("timeout");
+    line.args(["-k", "5", "150", FATHOM])
+        .args(LONG.split_whitespace())
+        .args(["--hosts", "localhost:4", "--launcher", "./launch.sh"])
+        .current_dir(dir.path())
+        .stdin(Stdio::null());
+    let running = begin_line(line, dir.path());
+    for rank in &running.ranks {
+        let _its_launcher_may_have_killed_it = sys::signal_process(*rank, 9);
+    }
+    let (code, said) = running.ended();
+    assert_eq!(code, Some(5), "{name}: {said}");
+    assert!(
+        said.contains("no rank has given a sign of life for 14"),
+        "{said}"
+    );
+    assert!(kept(dir.path()).unwrap().operations.count() > 0, "{name}");
+    nobody_is_left(dir.path(), name);
 }

@@ -74,12 +74,14 @@ impl SignalReach {
     }
 }
 
-/// Whether a process was given what a launcher is to start.
+/// Whether a process was given what a launcher is to start, be it in the words of a shell, or runs one that was.
 fn has_mark(process: &u32) -> bool {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mark = format!("--{MARK}=");
-    let mut words = words.split(|byte| *byte == 0);
-    words.any(|word| word.starts_with(mark.as_bytes()))
+    let is_marked = words
+        .windows(mark.len())
+        .any(|part| part == mark.as_bytes());
+    is_marked || children_of(*process).iter().any(has_mark)
 }
 
 /// Whether a process runs a script.
@@ -163,16 +165,26 @@ mod tests {
 
     #[test]
     fn a_launcher_with_a_session_has_its_signals_beside_what_else_its_script_runs() {
-        // It catches TERM and is no script.
-        let launcher = "setsid timeout 600 sh -c 'echo; exec sleep 600' --under-front=1";
-        let (mut child, _) = begun(&format!("sleep 600 & {launcher}; exit 7"));
-        let asked = SignalReach::of(child.id());
-        assert_eq!(asked.launchers.len(), 2);
-        assert_eq!(asked.reached(TERM), asked.launchers[1..]);
-        asked.send(TERM);
-        assert_eq!(child.wait().unwrap().code(), Some(7));
-        // What stood beside it has had none.
-        sys::signal_process(asked.launchers[0], KILL).unwrap();
+        // It catches TERM and is no script; it is begun as it is, by words of a shell, and by a script in a file.
+        let launcher = "timeout 600 sh -c 'echo; exec sleep 600' --under-front=1";
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("script");
+        fs::write(&file, format!("{launcher}\nexit 3\n")).unwrap();
+        let in_words = launcher.replace('\'', "\"");
+        for begins in [
+            format!("setsid {launcher}"),
+            format!("setsid sh -c '{in_words}; exit 3'"),
+            format!("setsid sh {}", file.display()),
+        ] {
+            let (mut child, _) = begun(&format!("sleep 600 & {begins}; exit 7"));
+            let asked = SignalReach::of(child.id());
+            assert_eq!(asked.launchers.len(), 2, "{begins}");
+            assert_eq!(asked.reached(TERM), asked.launchers[1..], "{begins}");
+            asked.send(TERM);
+            assert_eq!(child.wait().unwrap().code(), Some(7), "{begins}");
+            // What stood beside it has had none.
+            sys::signal_process(asked.launchers[0], KILL).unwrap();
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::group::printed::HandedOn;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, channel};
 
 /// Of a line that is longer nobody waits for the end.
 const MOST_OF_A_LINE: u64 = 1 << 20;
@@ -21,6 +20,8 @@ pub(super) struct RankWords {
     pub(super) has_heard: Arc<AtomicBool>,
     /// They work although a signal has asked for the end, as the first has said since this was looked at.
     pub(super) is_work: Arc<AtomicBool>,
+    /// The first is there, as it has said since this was looked at.
+    pub(super) is_alive: Arc<AtomicBool>,
     pub(super) muster: Arc<Muster>,
 }
 
@@ -30,6 +31,7 @@ impl RankWords {
             said: Arc::new(AtomicI32::new(exit::NOTHING_SAID)),
             has_heard: Arc::default(),
             is_work: Arc::default(),
+            is_alive: Arc::default(),
             muster: Arc::clone(muster),
         }
     }
@@ -83,6 +85,8 @@ impl<R: Read> Heard<R> {
         of_ranks.said.fetch_max(code, Relaxed);
         of_ranks.has_heard.fetch_or(news.has_heard, Relaxed);
         of_ranks.is_work.fetch_or(news.is_work, Relaxed);
+        let is_alive = news.is_alive || news.is_work;
+        of_ranks.is_alive.fetch_or(is_alive, Relaxed);
         of_ranks.muster.add(news.begun);
         Ok(true)
     }
@@ -106,30 +110,18 @@ impl<R: Read> Read for Heard<R> {
     }
 }
 
-/// Hands on what is said but for the words that are for this process alone, each mistake once; the first that is
-/// given back ends when nobody can say anything any more. What ranks say to this process does not wait for whoever
-/// reads the rest: a pipe lies between.
-///
-/// # Errors
-/// There is no pipe.
+/// Hands on what is said but for the words that are for this process alone, each mistake once.
 pub(super) fn passed_on(
     from: impl Read + Send + 'static,
     to: impl Write + Send + 'static,
     word: &FrontWord,
     of_ranks: RankWords,
-) -> io::Result<(Receiver<()>, HandedOn)> {
-    let (for_people, to_people) = io::pipe()?;
-    let handed_on = HandedOn::begin(for_people, Unfailing(to));
-    let (quiet, is_quiet) = channel();
-    let mut heard = Heard {
+) -> HandedOn {
+    let heard = Heard {
         mistakes: Some(Mistakes::default()),
         ..Heard::new(from, word, of_ranks)
     };
-    std::thread::spawn(move || {
-        let _ends_with_this_thread = quiet;
-        let _it_is_read_to_the_end = io::copy(&mut heard, &mut Unfailing(to_people));
-    });
-    Ok((is_quiet, handed_on))
+    HandedOn::begin(heard, Unfailing(to))
 }
 
 /// Where a line cannot be written the next may be: nobody reads a closed terminal, and one that is busy is
@@ -151,7 +143,7 @@ impl<W: Write> Write for Unfailing<W> {
 mod tests {
     use super::*;
     use crate::group::launcher::Dialect;
-    use std::sync::mpsc::{RecvTimeoutError, Sender};
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
     use std::time::Duration;
 
     const S: u64 = 1_000_000_000;
@@ -190,8 +182,8 @@ mod tests {
         let of_ranks = of_ranks();
         let heard = of_ranks.clone();
         let (mut told, to) = io::pipe().unwrap();
-        let (quiet, _) = passed_on(io::Cursor::new(lines), to, &word, of_ranks).unwrap();
-        assert!(quiet.recv().is_err(), "it ends");
+        let said = passed_on(io::Cursor::new(lines), to, &word, of_ranks);
+        assert!(said.end(SOON).is_none());
         let mut people = String::new();
         told.read_to_string(&mut people).unwrap();
         assert_eq!(people, mistake);
@@ -223,9 +215,8 @@ mod tests {
         let (mut told, to) = io::pipe().unwrap();
         let ((writes, is_writing), (held, is_held)) = (channel(), channel());
         let to = Waiting(writes, is_held, to);
-        let (quiet, people) = passed_on(io::Cursor::new(lines), to, &word, of_ranks).unwrap();
-        let is_over = quiet.recv_timeout(SOON);
-        assert_eq!(is_over, Err(RecvTimeoutError::Disconnected));
+        let people = passed_on(io::Cursor::new(lines), to, &word, of_ranks);
+        people.wait_for_last(SOON);
         assert_eq!(heard.said.load(Relaxed), 0);
         // They are waited for at the end.
         is_writing.recv().unwrap();
