@@ -31,7 +31,7 @@ pub enum RunError {
         source: io::Error,
     },
     #[error(
-        "stopped by signal {signal} while preparing the target; what was made for this run is removed, and what was there is Fathom's as before"
+        "stopped by signal {signal} before anything was measured; what was made for this run is removed, and what was there is Fathom's as before"
     )]
     Interrupted { signal: i32 },
     #[error(

@@ -4,10 +4,13 @@ use super::repeats::Mistakes;
 use crate::exit::{self, FrontWord};
 use crate::group::muster::Muster;
 use crate::group::printed::HandedOn;
+use crate::tell::say;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
+/// What MPICH's launcher says of itself when it is interrupted, it writes among what ranks print.
+const OF_HYDRA: &[u8] = b"[mpiexec@";
 /// Of a line that is longer nobody waits for the end.
 const MOST_OF_A_LINE: u64 = 1 << 20;
 
@@ -42,7 +45,7 @@ pub(super) struct Heard<R> {
     from: BufReader<R>,
     word: FrontWord,
     of_ranks: RankWords,
-    /// Where each mistake is told once.
+    /// Where people are told mistakes, each once; elsewhere is the result.
     mistakes: Option<Mistakes>,
     /// What is for people, and how much of it was given.
     line: Vec<u8>,
@@ -79,6 +82,10 @@ impl<R: Read> Heard<R> {
             None => self.line.clear(),
             Some(text) if !news.is_none() => self.line = text.into_bytes(),
             Some(_) => {}
+        }
+        if self.mistakes.is_none() && self.line.starts_with(OF_HYDRA) {
+            say(String::from_utf8_lossy(&self.line).trim_end());
+            self.line.clear();
         }
         let of_ranks = &self.of_ranks;
         let code = news.code.unwrap_or(exit::NOTHING_SAID);
@@ -160,6 +167,10 @@ mod tests {
         printed.extend(vec![b'y'; 3 << 20]);
         printed.extend(b"\nlast, without an end");
         let mut with_words = printed.clone();
+        with_words.splice(
+            2..2,
+            b"[mpiexec@h] Press Ctrl-C again to force abort\n".to_vec(),
+        );
         for at in [2, 0] {
             let line = format!("{}\n", word.end_line(3));
             with_words.splice(at..at, line.into_bytes());
