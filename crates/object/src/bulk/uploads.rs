@@ -89,8 +89,9 @@ impl Bulk {
             out.left = to_u64(left.len());
             found += to_u64(ended.difference(&known).count());
             if found > hidden {
-                // No more can have been open: a list that names others each time has no end.
-                return out.unlisted(hidden, None);
+                // No more can have been open: a list that names others each time has no end, and it may be true
+                // that what was aborted is.
+                return out.unlisted(hidden.max(to_u64(open.len())), None);
             }
             if !ended.is_empty() {
                 // Another page may follow, shorter by these.
