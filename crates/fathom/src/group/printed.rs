@@ -3,13 +3,16 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use sys::{Clock as _, MachineClock};
 
 const ROOM: usize = 65_536;
-/// So many pieces wait in memory for whoever reads them (256 MiB); the launcher waits for no reader before.
-const MOST_PIECES: usize = 4096;
+/// So much waits in memory for whoever reads it; the launcher waits for no reader before.
+const MOST_HELD: u64 = 256 << 20;
+/// So often it is looked whether there is less of it.
+const LOOK_NS: u64 = 10_000_000;
 
 /// What is handed on of what a launcher or its ranks print.
 pub(super) struct HandedOn {
@@ -27,9 +30,10 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whoever reads may be slow, and is waited for.
-    fn is_held(&self) -> bool {
-        self.done.load(Relaxed) < self.read.load(Relaxed)
+    /// What was read and is still to be written: whoever reads that may be slow, and is waited for.
+    fn held(&self) -> u64 {
+        let done = self.done.load(Relaxed);
+        self.read.load(Relaxed).saturating_sub(done)
     }
 }
 
@@ -37,15 +41,15 @@ impl HandedOn {
     /// Hands on what comes `from` there; where it cannot be written it is read all the same.
     pub(super) fn begin(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Self {
         let ((read, is_read), (over, is_over)) = (channel(), channel());
-        let (pieces, come) = sync_channel(MOST_PIECES);
+        let (pieces, come) = channel();
         let seen = Arc::new(Seen::default());
         let (of_reader, of_writer) = (Arc::clone(&seen), Arc::clone(&seen));
         std::thread::spawn(move || {
-            let _ends_with_this_thread: std::sync::mpsc::Sender<()> = read;
+            let _ends_with_this_thread: Sender<()> = read;
             take(from, &pieces, &of_reader);
         });
         std::thread::spawn(move || {
-            let _ends_with_this_thread: std::sync::mpsc::Sender<()> = over;
+            let _ends_with_this_thread: Sender<()> = over;
             give(&come, to, &of_writer);
         });
         Self {
@@ -69,7 +73,7 @@ impl HandedOn {
             if self.is_over.recv_timeout(idle) == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
-            let is_held = self.seen.is_held();
+            let is_held = self.seen.held() > 0;
             // Who is told twice waits for no slow reader.
             if is_held && sys::is_told_twice() {
                 let why = "nobody had read the rest of it when the end was asked for twice";
@@ -86,9 +90,13 @@ impl HandedOn {
     }
 }
 
-fn take(mut from: impl Read, pieces: &SyncSender<Vec<u8>>, seen: &Seen) {
+fn take(mut from: impl Read, pieces: &Sender<Vec<u8>>, seen: &Seen) {
+    let clock = MachineClock::monotonic();
     let mut bytes = vec![0; ROOM];
     loop {
+        while seen.held() > MOST_HELD {
+            clock.sleep_until(clock.now() + LOOK_NS);
+        }
         let read = match from.read(&mut bytes) {
             Ok(0) => return,
             Ok(read) => read,
