@@ -73,7 +73,7 @@ impl Failure {
             // success without what belongs to it is no word that it was not done.
             FailureKind::Status(500 | 502 | 504) => true,
             FailureKind::Status(501) => false,
-            FailureKind::Status(300..=399 | 404 | 408 | 500..=599) => !self.has_reason(),
+            FailureKind::Status(300..=399 | 408 | 500..=599) => !self.has_reason(),
             FailureKind::Status(400..=499) => false,
             FailureKind::Status(_) => true,
             FailureKind::Connect => false,
@@ -84,13 +84,17 @@ impl Failure {
         }
     }
 
-    /// Whether what should be removed was not there, by the word of who would know: what stands before an object
-    /// store answers 404, too.
+    /// Whether what should be removed was not there, by the word of who would know.
     pub(crate) fn is_gone(&self, service: &Service) -> bool {
         let known = ["NoSuchKey", "NoSuchUpload", "NoSuchBucket"];
         let is_known = || known.iter().any(|code| self.what.ends_with(code));
         let is_object_store = matches!(service, Service::S3 { .. });
-        self.kind == FailureKind::Status(404) && (!is_object_store || is_known())
+        self.is_not_found() && (!is_object_store || is_known())
+    }
+
+    /// Whether something was not there, or what stands before the server knows no such place.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.kind == FailureKind::Status(404)
     }
 
     /// Whether the answer's body had a code beside the status.
@@ -156,7 +160,7 @@ mod tests {
             (200, true, true),
             (303, true, false),
             (403, false, false),
-            (404, true, false),
+            (404, false, false),
             (408, true, false),
             (500, true, true),
             (501, false, false),

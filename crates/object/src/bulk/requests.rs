@@ -70,6 +70,11 @@ impl<T: Clone> Requests<T> {
                 is(RequestFate::Done);
                 continue;
             }
+            if call.request().removes && failure.is_not_found() {
+                // It may be there. Who answers so is asked for the others all the same.
+                self.first.borrow_mut().get_or_insert(failure);
+                continue;
+            }
             if !client.is_in_doubt() {
                 is(RequestFate::Refused);
             }

@@ -4,7 +4,7 @@ use super::{Bulk, patiently};
 use crate::client::Client;
 use crate::failure::{Failure, FailureKind, element};
 use crate::payload::Object;
-use crate::settings::{encoded, read_key};
+use crate::settings::{LoadSettings, encoded, read_key};
 use crate::verbs::{About, Call};
 use record::Measurements;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +38,9 @@ impl Aborted {
 /// A page of what the server lists as open.
 struct OpenPage {
     uploads: Vec<(Object, String)>,
+    /// Whether it is a list of uploads of which each was understood: else nothing follows from what is not on it.
+    is_list: bool,
+    /// The same, and there is no other page.
     is_whole: bool,
 }
 
@@ -102,7 +105,8 @@ impl Bulk {
             // of all.
             left.retain(|upload| refused.contains(upload));
             if !page.is_whole || !left.is_subset(&undone) {
-                return out.unlisted(hidden, None);
+                let no_list = || Failure::new(FailureKind::Content, NO_LIST);
+                return out.unlisted(hidden, (!page.is_list).then(no_list));
             }
             left.extend(undone);
             out.left = to_u64(left.len() + lagging.len());
@@ -126,40 +130,54 @@ impl Bulk {
             Ok(body) => body,
             Err(failure) => return Some(Err(failure)),
         };
-        let page = OpenPage::read(&body, |key| read_key(&self.settings, key));
-        let no_list = || Failure::new(FailureKind::Content, "the answer is no list of uploads");
-        Some(page.ok_or_else(no_list))
+        Some(Ok(OpenPage::read(&body, &self.settings)))
     }
 }
 
 impl OpenPage {
-    /// `None` of what is no whole page: nothing follows from what is not on it.
-    fn read(body: &[u8], object: impl Fn(&str) -> Option<Object>) -> Option<Self> {
-        if !body
-            .trim_ascii_end()
-            .ends_with(b"</ListMultipartUploadsResult>")
-        {
-            return None;
-        }
-        let is_whole = match element(body, "IsTruncated")?.trim() {
-            "false" => true,
-            "true" => false,
-            _ => return None,
-        };
-        let mut rest = body;
+    fn read(body: &[u8], settings: &LoadSettings) -> Self {
+        let truncated = element(body, "IsTruncated").map(str::trim);
+        let is = |word: &str| truncated.is_some_and(|of| of.eq_ignore_ascii_case(word));
+        let ends = body.trim_ascii_end().ends_with(ROOT_END);
+        let mut is_list = ends && (is("true") || is("false"));
         // Each once, as a list may name it twice.
         let mut uploads = BTreeMap::new();
-        while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
-            rest = &rest[at + 8..];
-            let key = element(rest, "Key").and_then(&object);
-            if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
-                uploads.insert(upload.to_owned(), object);
+        let mut rest = body;
+        while let Some(at) = rest.windows(START.len()).position(|window| window == START) {
+            rest = &rest[at + START.len()..];
+            // Not those that only begin with that, such as `<UploadId>`.
+            if rest.first().is_some_and(u8::is_ascii_alphanumeric) {
+                continue;
+            }
+            let end = rest.windows(END.len()).position(|window| window == END);
+            let told = &rest[..end.unwrap_or(0)];
+            let key = element(told, "Key").map(str::trim);
+            let object = key.and_then(|key| read_key(settings, key));
+            match (object, element(told, "UploadId").map(str::trim)) {
+                (Some(object), Some(upload)) => {
+                    uploads.insert(upload.to_owned(), object);
+                }
+                // Somebody else's, if it is written as it is.
+                (None, Some(_)) => is_list &= key.is_some_and(|key| is_foreign(key, settings)),
+                (_, None) => is_list = false,
             }
         }
         let uploads = uploads.into_iter().map(|(upload, object)| (object, upload));
-        Some(Self {
+        Self {
             uploads: uploads.collect(),
-            is_whole,
-        })
+            is_list,
+            is_whole: is_list && is("false"),
+        }
     }
 }
+
+/// Whether a key is another's, and not one of this run in a way of writing that is not understood.
+fn is_foreign(key: &str, settings: &LoadSettings) -> bool {
+    let is_plain = !key.contains(['&', '%', '<']);
+    is_plain && !key.contains(settings.root.trim_end_matches(settings.separator))
+}
+
+const START: &[u8] = b"<Upload";
+const END: &[u8] = b"</Upload>";
+const ROOT_END: &[u8] = b"</ListMultipartUploadsResult>";
+const NO_LIST: &str = "the answer is no list of uploads that is understood";

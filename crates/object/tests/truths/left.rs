@@ -288,11 +288,20 @@ fn what_is_no_list_of_uploads_says_nothing_of_them() {
         "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>",
         // Cut.
         "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>",
+        // Uploads that nobody can read.
+        "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated><Upload><UploadId>x</UploadId></Upload></ListMultipartUploadsResult>",
+        "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated><Upload a='b'><Key>fathom-1&#x2F;a</Key><UploadId>x</UploadId></Upload></ListMultipartUploadsResult>",
+        "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated><Upload/></ListMultipartUploadsResult>",
         "<ListMultipartUploadsResult></ListMultipartUploadsResult>",
     ] {
         assert_eq!(listed(page), Some((3, true)), "{page}");
     }
-    assert_eq!(listed(NONE_OPEN), None);
+    for page in [
+        NONE_OPEN,
+        "<ListMultipartUploadsResult xmlns='x'>\n <IsTruncated>False</IsTruncated>\n <Upload>\n  <Key>somebody/else's</Key><UploadId>x</UploadId></Upload>\n</ListMultipartUploadsResult>",
+    ] {
+        assert_eq!(listed(page), None, "{page}");
+    }
 }
 
 #[test]
@@ -317,4 +326,17 @@ fn an_upload_that_a_list_names_twice_is_one() {
     });
     let record = run(&uploads(&server, 3));
     assert_eq!(left(&record, LeftKind::Uploads), Some((3, true)));
+}
+
+#[test]
+fn a_store_that_does_not_say_what_is_gone_is_asked_for_all_objects() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_object(asked) => Act::Status(404, ""),
+        _ => Act::Answer,
+    });
+    let mut plan = plan(preset("put", 1, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(200);
+    let record = run(&plan);
+    assert_eq!(left(&record, LeftKind::Objects), Some((200, true)));
+    assert!(server.requests() > 400, "{}", server.requests());
 }

@@ -29,7 +29,7 @@ pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
         (None, Some((broken, missed))) => format!(
             "No knee of {scenario}: {broken}, the lowest rate of a completed step, does not hold{missed}."
         ),
-        (None, None) => format!("No knee of {scenario}: no step was completed."),
+        (None, None) => format!("No knee of {scenario}: no step counts."),
     }
 }
 

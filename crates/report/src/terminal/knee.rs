@@ -71,7 +71,7 @@ fn answer(search: &SearchAccount) -> String {
             "no knee: {threshold} breaks at {}, the lowest rate of a completed step",
             Rate(least)
         ),
-        (None, None) if search.points.is_empty() => "no knee: no step was completed".to_owned(),
+        (None, None) if search.points.is_empty() => "no knee: no step counts".to_owned(),
         (None, None) => format!("no knee: nothing was measured that {threshold} applies to"),
     }
 }
