@@ -59,6 +59,11 @@ pub(super) fn catches(process: u32, signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// Whether somebody has stopped a process.
+pub(super) fn is_stopped(process: u32) -> bool {
+    facts(process).is_some_and(|(state, _)| ['T', 't'].contains(&state))
+}
+
 /// The state of a process and when it started, in ticks since the machine did (proc_pid_stat(5)).
 fn facts(process: u32) -> Option<(char, u64)> {
     let after = stat_after_name(Path::new(&format!("/proc/{process}")))?;

@@ -55,6 +55,8 @@ pub(super) struct LauncherEnd {
     pub(super) was_killed: bool,
     /// Not all ranks had begun when nobody waited for them any more.
     pub(super) is_given_up: bool,
+    /// They gave no sign of life any more.
+    pub(super) was_silent: bool,
     /// Why not all that it printed could be written.
     pub(super) unwritten: Option<std::io::Error>,
     /// By which signal all ranks but the first know of the one that this process had, which the first was told.
@@ -108,9 +110,12 @@ pub(super) fn attend(
         deputy: &deputy,
         named: vec![pid],
         named_next: 0,
+        alive_at: 0,
+        looked_at: 0,
     };
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
+    let was_silent = waited.patience.silent_at.is_some();
     let sent = waited.sent.filter(|_| waited.naming.is_heard());
     drop(deputy);
     before.end_what_came_after();
@@ -123,6 +128,7 @@ pub(super) fn attend(
         said,
         was_killed,
         is_given_up: overdue == Some(Overdue::GivenUp),
+        was_silent,
         unwritten,
         handed_on: sent.map(|signal| handed_on(dialect, signal)),
     })
@@ -149,6 +155,9 @@ struct Waited<'a> {
     /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
     named_next: u64,
+    /// When ranks last gave a sign of life, and when that was looked at.
+    alive_at: u64,
+    looked_at: u64,
 }
 
 impl Waited<'_> {
@@ -156,7 +165,8 @@ impl Waited<'_> {
     fn wait(&mut self, pid: u32, end: &ProcessEnd) -> Result<ExitStatus> {
         let clock = MachineClock::monotonic();
         let begin = clock.now();
-        let (mut look_ns, mut alive_at, mut looked_at) = (LOOK_NS, begin, begin);
+        let mut look_ns = LOOK_NS;
+        (self.alive_at, self.looked_at) = (begin, begin);
         while !wait_ready(end, Readiness::Input, look_ns).unwrap_or(false) {
             let now = clock.now();
             self.name_whom_to_tell(now, pid);
@@ -169,26 +179,7 @@ impl Waited<'_> {
                 self.tell(overdue);
             }
             let have_begun = self.of_ranks.muster.is_complete();
-            let stood_still = now.saturating_sub(looked_at) > STOOD_STILL_NS;
-            looked_at = now;
-            if self.of_ranks.is_alive.swap(false, Relaxed) || !have_begun || stood_still {
-                alive_at = now;
-            }
-            let silence = now.saturating_sub(alive_at);
-            if silence
-                > self
-                    .of_ranks
-                    .muster
-                    .lost_after_ns()
-                    .saturating_add(SILENCE_NS)
-                && !has_ended
-                && self.patience.hear_of_silence(now)
-            {
-                say(&format!(
-                    "no rank has given a sign of life for {}, and the launcher is ended",
-                    units::Nanos(silence)
-                ));
-            }
+            self.look_for_life(now, pid, have_begun && !has_ended);
             let caught = sys::caught_signal()
                 .filter(|caught| caught.impatient || may_be_asked(waited, have_begun));
             let is_named = caught.is_none_or(|caught| {
@@ -223,6 +214,29 @@ impl Waited<'_> {
             }
         }
         Ok(sys::wait_child(pid)?.status)
+    }
+
+    /// Has the launcher told where ranks that are to live have given no sign of it for too long.
+    fn look_for_life(&mut self, now: u64, pid: u32, are_to_live: bool) {
+        let stood_still = now.saturating_sub(self.looked_at) > STOOD_STILL_NS;
+        self.looked_at = now;
+        if self.of_ranks.is_alive.swap(false, Relaxed) || !are_to_live || stood_still {
+            self.alive_at = now;
+        }
+        let silence = now.saturating_sub(self.alive_at);
+        let most = self.of_ranks.muster.lost_after_ns();
+        if silence <= most.saturating_add(SILENCE_NS) {
+            return;
+        }
+        // One that stands still hands on no sign.
+        if SignalReach::of(pid).stands_still() {
+            self.alive_at = now;
+        } else if self.patience.hear_of_silence(now) {
+            let silence = units::Nanos(silence);
+            say(&format!(
+                "no rank has given a sign of life for {silence}, and the launcher is ended"
+            ));
+        }
     }
 
     /// Says to the deputy whom a signal would reach, when that is somebody else than before.

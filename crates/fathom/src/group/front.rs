@@ -155,6 +155,12 @@ impl LaunchFront {
         let of_launcher = end.status.code().and_then(exit::from_launcher);
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         let said = as_first(end.said, end.handed_on, stopped);
+        // Those that lived all the same were told by this process alone.
+        let is_own = end.was_silent && stopped.is_none();
+        let said = said.map(|said| match sys::stopped_by(said).filter(|_| is_own) {
+            Some(_) => PeerFault::LOST,
+            None => said,
+        });
         if let Some(code) = of_all(said, of_launcher, stopped) {
             // Ranks that have failed say so by their own code.
             let is_unwritten = code == 0 && end.unwritten.is_some();

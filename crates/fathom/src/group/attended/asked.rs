@@ -1,6 +1,6 @@
 //! Whom a signal for the launcher reaches: a script that starts one and waits for it hands nothing on.
 
-use crate::group::alive::{catches, process_group};
+use crate::group::alive::{catches, is_stopped, process_group};
 use crate::group::front::MARK;
 use std::fs;
 use sys::children_of;
@@ -49,6 +49,12 @@ impl SignalReach {
         }
         self.scripts.push(process);
         below.into_iter().for_each(|child| self.add(child));
+    }
+
+    /// Whether somebody has stopped one of them, which does nothing then.
+    pub(super) fn stands_still(&self) -> bool {
+        let all = self.scripts.iter().chain(&self.launchers);
+        all.copied().any(is_stopped)
     }
 
     /// Whether a launcher does something of its own at this signal.
@@ -100,6 +106,7 @@ mod tests {
     use sys::{Clock as _, MachineClock};
 
     const TERM: i32 = 15;
+    const STOP: i32 = 19;
 
     /// A script in a process group of its own that has said how far it is.
     fn begun(script: &str) -> (Child, String) {
@@ -194,6 +201,14 @@ mod tests {
         let asked = SignalReach::of(child.id());
         assert_eq!((asked.scripts.len(), asked.launchers.len()), (0, 1));
         assert_eq!(asked.reached(TERM), [child.id()]);
+        assert!(!asked.stands_still());
+        asked.send(STOP);
+        let clock = MachineClock::monotonic();
+        let until = clock.now() + 30_000_000_000;
+        while !asked.stands_still() {
+            assert!(clock.now() < until);
+            std::thread::yield_now();
+        }
         asked.send(KILL);
         child.wait().unwrap();
     }
