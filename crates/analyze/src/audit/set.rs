@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
 use levels::{level, median, typical};
-use record::{Record, Status, Trial};
+use record::Record;
 use stats::Drift;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +30,7 @@ pub(super) mod first_block_cold;
 pub(super) mod latency_at_unequal_load;
 mod levels;
 pub(super) mod many_comparisons;
+mod measured_again;
 pub(super) mod no_repetition;
 pub(super) mod one_sided;
 pub(super) mod order_aliased;
@@ -98,7 +99,7 @@ pub fn audit(records: &[Record]) -> Vec<Located> {
                 .is_none_or(|index| !repeated.contains(&index))
     });
     let alone = alone.map(|located| match located.record {
-        Some(index) => lowered_where_measured_again(located, records, index),
+        Some(index) => measured_again::lowered(located, records, index),
         None => located,
     });
     let together = experiments
@@ -107,46 +108,6 @@ pub fn audit(records: &[Record]) -> Vec<Located> {
     let mut out: Vec<Located> = together.chain(alone).collect();
     out.sort_by_key(|located| (located.finding.severity, located.record));
     out
-}
-
-/// A slot or a step whose ranks began too far apart, and that was measured again, counts nowhere: that is worth a note.
-fn lowered_where_measured_again(mut of: Located, records: &[Record], index: usize) -> Located {
-    let record = &records[index];
-    if of.finding.rule != super::start_skew::RULE.id || record.start_fault().is_none() {
-        return of;
-    }
-    let again = records[index + 1..]
-        .iter()
-        .position(|later| is_again(record, later));
-    if let Some(later) = again {
-        of.finding.severity = Severity::Note;
-        let later = index + later + 2;
-        let text = &mut of.finding.message;
-        text.push_str(&format!(
-            "; it is left out, and record {later} stands in its place"
-        ));
-    }
-    of
-}
-
-/// Whether a good record is of the same place of an experiment, or of the same rate of a search.
-fn is_again(record: &Record, later: &Record) -> bool {
-    let is_good = later.outcome.status == Status::Ok && later.start_fault().is_none();
-    let is_same = match (&record.trial, &later.trial) {
-        (Some(one), Some(other)) => {
-            let place = |of: &Trial| (of.plan.clone(), of.row.clone(), of.block, of.arm.clone());
-            place(one) == place(other)
-        }
-        (None, None) => {
-            let rate = |of: &Record| {
-                let is_step = of.load.as_ref().is_some_and(|load| load.search.is_some());
-                of.pace.as_ref().filter(|_| is_step)?.asked_per_second
-            };
-            record.name == later.name && rate(record).is_some() && rate(record) == rate(later)
-        }
-        (Some(_), None) | (None, Some(_)) => false,
-    };
-    is_good && is_same
 }
 
 impl<'a> Experiment<'a> {
@@ -438,7 +399,7 @@ fn run_on(rule: fn(&Experiment<'_>) -> Vec<Located>, records: &[Record]) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group, placed, sound};
+    use super::super::example::{placed, sound};
     use super::*;
     use std::cmp::Ordering;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -454,50 +415,6 @@ mod tests {
                 placed(record, ["baseline", "candidate"][arm], slot / 2, slot)
             })
             .collect()
-    }
-
-    #[test]
-    fn what_was_measured_again_is_no_more_than_a_note_of_what_stands_in_its_place() {
-        let skewed = |most: u64| {
-            let mut record = group(2);
-            record.group.as_mut().unwrap().skew_ns = Some(11_000_000);
-            record.hold_to_start(units::Nanos(most));
-            record
-        };
-        let (apart, good) = (|| skewed(10_000_000), || skewed(11_000_000));
-        let slot = |record: Record, attempt: u32| {
-            let mut record = placed(record, "baseline", 0, attempt);
-            record.trial.as_mut().unwrap().attempt = attempt;
-            record
-        };
-        let step = |mut record: Record, rate: f64| {
-            record.load = Some(record::LoadAccount {
-                search: Some(record::SearchAccount::default()),
-                ..record::LoadAccount::default()
-            });
-            let pace = record.pace.get_or_insert_default();
-            pace.asked_per_second = Some(rate);
-            record
-        };
-        for (records, wanted) in [
-            ([slot(apart(), 0), slot(good(), 1)], Severity::Note),
-            ([slot(apart(), 0), slot(apart(), 1)], Severity::Invalid),
-            ([slot(good(), 0), slot(apart(), 1)], Severity::Invalid),
-            ([step(apart(), 5.0), step(good(), 5.0)], Severity::Note),
-            ([step(apart(), 5.0), step(good(), 6.0)], Severity::Invalid),
-            ([apart(), good()], Severity::Invalid),
-        ] {
-            let found = audit(&records);
-            let rule = super::super::start_skew::RULE.id;
-            let mut of_rule = found.iter().filter(|of| of.finding.rule == rule);
-            let first = of_rule.next().unwrap();
-            assert_eq!(first.finding.severity, wanted, "{first:?}");
-            let is_told = first
-                .finding
-                .message
-                .ends_with("record 2 stands in its place");
-            assert_eq!(is_told, wanted == Severity::Note, "{first:?}");
-        }
     }
 
     #[test]

@@ -239,8 +239,8 @@ fn studied(records: &[Record]) -> Study {
     study(records, &StudyOptions::default())
 }
 
-/// 0 where every phase that was planned ended well, 1 where one failed or cannot be kept, 5 where one is
-/// missing.
+/// 0 where every phase that was planned ended well, 1 where one failed or cannot be kept, 4 where ranks began one too
+/// far apart, 5 where one is missing.
 fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
     if let Some(caught) = sys::caught_signal() {
         return caught.exit_code();
@@ -249,8 +249,9 @@ fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
     let failed =
         outcomes().any(|outcome| outcome.status == Status::Failed && outcome.exit_code == 1);
     let lines = found.io500.iter().flat_map(|result| &result.phases);
-    let measured = lines.filter(|line| line.rate.is_some()).count();
-    match (failed, measured >= told.planned) {
+    let counting = lines.filter(|line| line.rate.is_some()).count();
+    let apart = told.records.iter().filter(|of| of.start_fault().is_some());
+    match (failed, counting + apart.count() >= told.planned) {
         (true, _) => 1,
         (false, false) => 5,
         (false, true) if !told.faults.is_empty() => 1,

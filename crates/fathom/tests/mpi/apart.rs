@@ -85,3 +85,18 @@ fn no_row_and_no_comparison_comes_of_slots_whose_ranks_began_too_far_apart() {
         }
     }
 }
+
+#[test]
+fn no_score_comes_of_phases_whose_ranks_began_too_far_apart() {
+    let Some(launcher) = launchers_by_kind().into_iter().next() else {
+        return;
+    };
+    let (dir, name) = (place(), launcher.name);
+    let words = "profile . --io500-like --stonewall 100ms --size 64M --files 100";
+    let (code, said, records) = ended(&launcher, dir.path(), words);
+    assert_eq!(code, Some(4), "{name}: {said}");
+    let apart = records.iter().filter(|of| of.start_fault().is_some());
+    assert!(apart.count() > 0, "{name}: {said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("No IO500-like score"), "{name}: {said}");
+}
