@@ -757,7 +757,7 @@ fn a_signal_while_the_cache_is_being_warmed_is_heard() {
     assert!(
         ended
             .error()
-            .starts_with("stopped by signal 2 while preparing"),
+            .starts_with("stopped by signal 2 before anything was measured"),
         "{}",
         ended.stderr
     );
