@@ -88,9 +88,14 @@ fn a_rank_of_nobody_knows_how_many_is_refused() {
         "{told}"
     );
     assert!(told.contains("mpirun or mpiexec"), "{told}");
-    let known = [&env[..], &[("PMI_SIZE", "1"), ("PMI_RANK", "0")]].concat();
-    let (code, told) = fathom(dir.path(), run, &known);
-    assert_eq!(code, Some(0), "{told}");
+    // One of one, and one whose number of all was taken away.
+    for more in [
+        &[("PMI_SIZE", "1"), ("PMI_RANK", "0")][..],
+        &[("OMPI_COMM_WORLD_RANK", "1")],
+    ] {
+        let (code, told) = fathom(dir.path(), run, &[&env[..], more].concat());
+        assert_eq!(code, Some(0), "{told}");
+    }
 }
 
 #[test]

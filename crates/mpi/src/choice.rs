@@ -61,10 +61,12 @@ impl Launched {
         })
     }
 
-    /// Whether a launcher says of this process which of its own it is, and not of how many: PRRTE's own command.
+    /// Whether a launcher says of this process which of its own it is, and not of how many: PRRTE's own command. Who
+    /// takes the number of all out of another's variables means this process alone.
     #[must_use]
     pub fn is_of_unknown_size(environment: &dyn Fn(&str) -> Option<String>) -> bool {
-        environment("PMIX_RANK").is_some() && Self::read(environment).is_none()
+        let mut ranks = VARIABLES.into_iter().map(|(_, rank, _)| rank);
+        environment("PMIX_RANK").is_some() && ranks.all(|rank| environment(rank).is_none())
     }
 
     /// Whether Slurm started processes that have no means to find each other.
