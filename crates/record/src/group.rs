@@ -172,6 +172,13 @@ impl Record {
         (self.outcome.status == Status::Ok).then(why)
     }
 
+    /// Whether it may be a slot of a pair: it ended well, its generator never stood still, and its ranks began together.
+    #[must_use]
+    pub fn is_good_slot(&self) -> bool {
+        let ended_well = self.outcome.status == Status::Ok && self.longest_stop_ns() == 0;
+        ended_well && self.start_fault().is_none()
+    }
+
     /// How many ranks of its group did not take part, whether they are named or not; none where
     /// nobody says that any did not.
     #[must_use]

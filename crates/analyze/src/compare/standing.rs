@@ -6,7 +6,7 @@
 
 use super::arms::ALPHA;
 use super::pairs::logarithm;
-use record::{LostCell, LostCells, PlanFacts, Quantity, Record, Role, Status, Stopping};
+use record::{LostCell, LostCells, PlanFacts, Quantity, Record, Role, Stopping};
 use stats::{Estimate, OrderedPair, PairArm, Thresholds, hodges_lehmann};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,9 +85,8 @@ impl Standing {
                 ..Attempt::default()
             };
         }
-        let is_good = record.outcome.status == Status::Ok && record.longest_stop_ns() == 0;
         self.ran.insert(trial.slot, trial.arm_number as usize);
-        if is_good {
+        if record.is_good_slot() {
             let value = logarithm(record, &self.metric);
             block
                 .slots
@@ -249,6 +248,7 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Status;
     use record::{PlannedArm, PlannedRow, Trial};
 
     fn plan(stopping: Stopping, most_passes: u32) -> PlanFacts {

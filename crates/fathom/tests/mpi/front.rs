@@ -130,18 +130,23 @@ fn a_result_that_is_read_long_after_the_end_is_whole() {
     }
 }
 
+/// What is started as the launcher, `./launch.sh`.
+fn script(dir: &Path, text: &str) {
+    let place = dir.join("launch.sh");
+    fs::write(&place, text).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// A script of the launcher's that keeps all that is said leads it into one.
 #[test]
 fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
     for launcher in launchers_by_kind() {
         let (name, dir) = (launcher.name, place());
-        let script = dir.path().join("launch.sh");
         let text = format!(
             "#!/bin/sh\n{} \"$@\" 2>&1 | tee -a log\n",
             launcher.program.display()
         );
-        fs::write(&script, text).unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        script(dir.path(), &text);
         let run = |more: &str| {
             let words = format!("{SHORT} {more} --hosts localhost:2 --launcher ./launch.sh");
             let mut line = Command::new("timeout");
@@ -201,13 +206,11 @@ fn ranks_that_died_without_a_word_are_not_waited_for_where_their_launcher_stays(
         return;
     };
     let (name, dir) = (launcher.name, place());
-    let script = dir.path().join("launch.sh");
     let program = launcher.program.display();
     let text = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\n{program} \"$@\"\nsleep 300\n"
     );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    script(dir.path(), &text);
     let mut line = Command::new("timeout");
     line.args(["-k", "5", "150", FATHOM])
         .args(LONG.split_whitespace())

@@ -51,6 +51,10 @@ impl<'a> Among<'a> {
         self.start.and_then(CommonStart::peers)
     }
 
+    pub(super) fn has_peers(&self) -> bool {
+        self.peers().is_some()
+    }
+
     /// This rank's number, and how many there are.
     pub(super) fn place(&self) -> (u32, u32) {
         self.start

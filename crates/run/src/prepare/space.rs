@@ -106,6 +106,10 @@ pub(super) fn check_room_of_all<'a>(
     new: impl Iterator<Item = (&'a Path, u64)>,
     smaller: &str,
 ) -> Result<(), RunError> {
+    // Who is alone was held to it by itself.
+    if !among.has_peers() {
+        return Ok(());
+    }
     let own: Vec<(String, Room)> = rooms(new)
         .into_iter()
         .map(|(device, room)| (among.file_system(&room.place, device), room))

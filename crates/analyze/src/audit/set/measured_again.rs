@@ -2,7 +2,7 @@
 
 use super::Located;
 use crate::Severity;
-use record::{Record, Status, Trial};
+use record::{Record, Trial};
 
 /// A slot or a step whose ranks began too far apart, and that was measured again, counts nowhere: that is worth a note.
 pub(super) fn lowered(mut of: Located, records: &[Record], index: usize) -> Located {
@@ -26,7 +26,6 @@ pub(super) fn lowered(mut of: Located, records: &[Record], index: usize) -> Loca
 
 /// Whether a good record is of the same place of an experiment, or of the same rate of a search.
 fn is_again(record: &Record, later: &Record) -> bool {
-    let is_good = later.outcome.status == Status::Ok && later.start_fault().is_none();
     let is_same = match (&record.trial, &later.trial) {
         (Some(one), Some(other)) => {
             let place = |of: &Trial| (of.plan.clone(), of.row.clone(), of.block, of.arm.clone());
@@ -41,7 +40,7 @@ fn is_again(record: &Record, later: &Record) -> bool {
         }
         (Some(_), None) | (None, Some(_)) => false,
     };
-    is_good && is_same
+    later.is_good_slot() && is_same
 }
 
 #[cfg(test)]

@@ -77,10 +77,9 @@ impl<R: Read> Heard<R> {
         }
         let news = self.word.hear(&String::from_utf8_lossy(&self.line));
         let is_new = |text: &&str| self.mistakes.as_mut().is_none_or(|of| of.is_new(text));
-        let for_people = news.for_people().filter(is_new).map(str::to_owned);
-        match for_people {
+        match news.for_people().filter(is_new) {
             None => self.line.clear(),
-            Some(text) if !news.is_none() => self.line = text.into_bytes(),
+            Some(text) if !news.is_none() => self.line = text.as_bytes().to_vec(),
             Some(_) => {}
         }
         if self.mistakes.is_none() && self.line.starts_with(OF_HYDRA) {
