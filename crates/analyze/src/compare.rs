@@ -330,7 +330,7 @@ fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
     let count = |records: &[&Record]| {
         let failed = records
             .iter()
-            .filter(|record| record.outcome.status != Status::Ok)
+            .filter(|record| !record.outcome.status.has_done_all())
             .count() as u64;
         [failed, records.len() as u64 - failed]
     };

@@ -105,8 +105,7 @@ impl<'a> Placed<'a> {
         let phase = self.phase;
         let ended = self
             .record
-            .filter(|record| record.outcome.status == Status::Ok)
-            .filter(|record| record.start_fault().is_none());
+            .filter(|record| record.outcome.status == Status::Ok);
         let rate = ended.and_then(|record| rate(phase, record));
         let why_not = match (self.record, rate) {
             (_, Some(_)) => None,
@@ -117,9 +116,10 @@ impl<'a> Placed<'a> {
                 let message = outcome.message.clone();
                 Some(message.unwrap_or_else(|| match outcome.status {
                     Status::Ok => "it has no number".to_owned(),
-                    status @ (Status::Failed | Status::Interrupted | Status::Incomplete) => {
-                        status.word().to_owned()
-                    }
+                    status @ (Status::Apart
+                    | Status::Failed
+                    | Status::Interrupted
+                    | Status::Incomplete) => status.word().to_owned(),
                 }))
             }
         };

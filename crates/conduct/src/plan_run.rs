@@ -176,7 +176,7 @@ fn rehearsed(outcome: Result<Record, Unstarted>) -> Result<Record, Unrehearsed> 
         }
     };
     match record.outcome.status {
-        Status::Ok => Ok(record),
+        Status::Ok | Status::Apart => Ok(record),
         Status::Interrupted => Err(Unrehearsed::Interrupted),
         Status::Failed | Status::Incomplete => {
             let why = record.outcome.message.unwrap_or_default();

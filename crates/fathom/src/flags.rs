@@ -7,6 +7,22 @@ use std::path::PathBuf;
 use workload::settings::{SETTINGS, Setting};
 use workload::{SpecError, Workload, settings};
 
+/// What is said of an option, which not every verb has.
+pub(crate) fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    let known = matches.try_get_one::<String>(name).ok().flatten();
+    known.map(String::as_str)
+}
+
+/// Whether an option, which not every verb has, has a value: its own usual one, too. Nothing else tells whether a
+/// verb has an option, for only a build with debug assertions looks for that.
+pub(crate) fn is_set(matches: &ArgMatches, name: &str) -> bool {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whether it is an error is not asked"
+    )]
+    matches.try_contains_id(name).is_ok_and(|is_set| is_set)
+}
+
 /// Adds the target and one flag for each option.
 pub(crate) fn add(command: Command) -> Command {
     let target = Arg::new("target")

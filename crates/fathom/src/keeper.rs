@@ -2,6 +2,7 @@
 //! nobody who measures.
 
 use crate::exit::Usage;
+use crate::flags::is_set;
 use crate::run::time;
 use crate::tell::say;
 use crate::written::RECORDS;
@@ -15,21 +16,19 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-/// A process that is killed loses no more than this.
-const USUAL_NS: u64 = 10_000_000_000;
-
-/// The argument for tests, which cannot wait for the usual time.
+/// The argument for tests, which cannot wait for the usual time: what a process that is killed loses at most.
 pub(crate) fn argument() -> Arg {
     Arg::new("save-every")
         .long("save-every")
         .value_name("TIME")
+        .default_value("10s")
         .hide(true)
         .help("How often what was measured so far is written to --records")
 }
 
 /// Whether a verb keeps what there is while it goes on.
 pub(crate) fn is_of(matches: &ArgMatches) -> bool {
-    matches.try_contains_id("save-every").is_ok()
+    is_set(matches, "save-every")
 }
 
 /// The file of records, for what is written there while a run goes on.
@@ -131,7 +130,7 @@ pub(crate) fn kept<T>(
 
 /// How often, as the command line says.
 pub(crate) fn every_ns(matches: &ArgMatches) -> Result<u64> {
-    let every_ns = time(matches, "save-every")?.map_or(USUAL_NS, |time| time.0);
+    let every_ns = time(matches, "save-every")?.map_or(0, |time| time.0);
     if every_ns < 10_000_000 {
         return Err(Usage("--save-every must be at least 10ms".into()).into());
     }

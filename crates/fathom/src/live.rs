@@ -8,6 +8,7 @@ mod server;
 mod view;
 
 use crate::exit::Usage;
+use crate::flags::is_set;
 use crate::run::{switch, time};
 use crate::tell::say;
 use analyze::{ArmsComparison, Study, StudyOptions};
@@ -89,10 +90,8 @@ impl Live {
     /// An address is taken, or not ours.
     pub(crate) fn open(matches: &ArgMatches, title: &str) -> Result<Self> {
         let board = served(matches, title)?;
-        let every = matches
-            .try_contains_id("live-interval")
-            .ok()
-            .and_then(|_| time(matches, "live-interval").ok().flatten());
+        let every = is_set(matches, "live-interval").then(|| time(matches, "live-interval"));
+        let every = every.and_then(|time| time.ok().flatten());
         let in_lines =
             crate::group::is_watched(matches) || every.is_some() && crate::group::is_launched();
         let every = every

@@ -7,7 +7,7 @@ use crate::tell::{say, tell};
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
-use record::{Joined, ReadRecords, Record, Status, USUAL_MAX_SKEW, join};
+use record::{Joined, ReadRecords, Record, USUAL_MAX_SKEW, join};
 use run::safety::OutputFile;
 use std::path::{Path, PathBuf};
 use units::{Bytes, Nanos, on_one_line};
@@ -92,7 +92,7 @@ fn concluded(record: &Record, faulty: Option<i32>, unread: &[&Path]) -> i32 {
             ),
         ),
     };
-    if record.outcome.status == Status::Ok {
+    if record.outcome.status.has_done_all() {
         say(&format!(
             "warning: the record is of all {} ranks, and the exit code is {code}: {why}",
             record.group.as_ref().map_or(0, |group| group.size)

@@ -1,6 +1,7 @@
 //! The process or control group that serves what is measured, where it runs on this machine.
 
 use crate::exit::Usage;
+use crate::flags::text;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use host::{Machine, Observed};
@@ -33,13 +34,7 @@ pub(crate) fn add(command: Command) -> Command {
 /// # Errors
 /// It is not.
 pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
-    if matches.try_contains_id("server-cgroup").is_err() {
-        return Ok(None);
-    }
-    if let Some(group) = matches
-        .get_one::<String>("server-cgroup")
-        .map(PathBuf::from)
-    {
+    if let Some(group) = text(matches, "server-cgroup").map(PathBuf::from) {
         let group = Observed::Group(group);
         return match here().sees(&group) {
             true => Ok(Some(group)),
@@ -50,11 +45,11 @@ pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
             .into()),
         };
     }
-    let Some(text) = matches.get_one::<String>("server-pid") else {
+    let Some(pid) = text(matches, "server-pid") else {
         return Ok(None);
     };
-    let Ok(pid) = text.parse() else {
-        let what = format!("--server-pid {text}: a process is named by its number");
+    let Ok(pid) = pid.parse() else {
+        let what = format!("--server-pid {pid}: a process is named by its number");
         return Err(Usage(what).into());
     };
     let process = Observed::Process(pid);

@@ -5,7 +5,7 @@ mod cells;
 use crate::order::{block, check, may_look, rows_of_pass, slots_per_pass};
 use crate::slot::{fault, spent_ns, wrote};
 use crate::{Conduct, KeepError, LabError, Turn, Unstarted, Work};
-use record::{LostCell, LostCells, PlanFacts, PlanLine, Record, SlotPlace, Status, Trial};
+use record::{LostCell, LostCells, PlanFacts, PlanLine, Record, SlotPlace, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -381,7 +381,7 @@ impl Course<'_> {
                 let left = self.conduct.settle(turn, settle_ns);
                 self.notice = left.or(self.notice.take());
             }
-            if led.outcome.status != Status::Ok {
+            if !led.outcome.status.has_done_all() {
                 return Ok(led);
             }
         }
@@ -395,7 +395,7 @@ mod tests {
     use crate::mock::{
         Mock, Outcome, SLOT_NS, apart, carry_out, failed, most_steps, plan, reads, unstarted,
     };
-    use record::{Operations, Stopping};
+    use record::{Operations, Status, Stopping};
     use std::collections::BTreeMap;
 
     const ARMS: [&str; 2] = ["base", "other"];

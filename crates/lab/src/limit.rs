@@ -75,7 +75,7 @@ pub fn find_limit(
         let status = record.outcome.status;
         if status.is_cut_short() {
             no_point = Some((Rate(per_second), status));
-        } else if record.start_fault().is_some() {
+        } else if status == Status::Apart {
             apart += 1;
             if apart < MOST_FAILURES {
                 next = Some(per_second);
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(twice.records.len(), never.records.len() + 2);
         let always = run(100);
         let (rate, how) = always.no_point.unwrap();
-        assert_eq!((rate.0, how), (200.0, Status::Ok));
+        assert_eq!((rate.0, how), (200.0, Status::Apart));
         assert_eq!(always.records.len(), 4);
         let account = always.account;
         assert_eq!((account.points.len(), account.holds_at), (1, Some(100.0)));

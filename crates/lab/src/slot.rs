@@ -17,12 +17,12 @@ pub(crate) fn spent_ns(record: &Record) -> u64 {
 pub(crate) fn fault(record: &Record) -> Option<String> {
     let stopped_ns = record.longest_stop_ns();
     match record.outcome.status {
-        Status::Ok if stopped_ns == 0 => record.start_fault(),
+        Status::Ok if stopped_ns == 0 => None,
         Status::Ok => Some(format!(
             "the generator itself stood still for {}",
             units::Nanos(stopped_ns)
         )),
-        Status::Failed | Status::Interrupted | Status::Incomplete => Some(
+        Status::Apart | Status::Failed | Status::Interrupted | Status::Incomplete => Some(
             record
                 .outcome
                 .message

@@ -8,11 +8,11 @@ use crate::worker::{ThreadCounts, ThreadReport};
 use host::Measured;
 use record::{
     EndpointAccount, ErrorClass, ErrorCount, Histogram, LeftOver, LoadAccount, LoopAccount,
-    Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, ThresholdResult,
-    Verification, VerificationFailure, stopped_words,
+    Outcome, PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, Verification,
+    VerificationFailure, stopped_words,
 };
 use std::collections::BTreeMap;
-use units::{Bytes, counted};
+use units::Bytes;
 
 /// What a run left when its threads had ended.
 pub(crate) struct LoadEnd {
@@ -106,65 +106,24 @@ fn stopped(
         errors.find_map(|error| error)
     });
     if let Some(panic) = panic {
-        return outcome(Status::Incomplete, 5, panic.clone());
+        return Outcome::new(Status::Incomplete, 5, panic.clone());
     }
     signal.map_or_else(Outcome::default, |signal| {
         let what = stopped_words(signal, elapsed_ns);
-        outcome(Status::Interrupted, sys::stopped_code(signal), what)
+        Outcome::new(Status::Interrupted, sys::stopped_code(signal), what)
     })
 }
 
-fn outcome(status: Status, exit_code: i32, message: String) -> Outcome {
-    Outcome {
-        status,
-        exit_code,
-        message: Some(message),
-    }
-}
-
-/// Thresholds, and the outcome of what nothing ended before its time.
+/// Thresholds, and the outcome of what nothing ended before its time. Of many ranks each does its part, and only what
+/// all did together is judged by it: by whoever joins them.
 pub(crate) fn judge(plan: &LoadPlan, record: &mut Record) {
     let thresholds = plan.scenario.thresholds.iter();
-    let results: Vec<_> = thresholds
+    record.thresholds = thresholds
         .map(|threshold| threshold.judge(record))
         .collect();
-    if record.outcome == Outcome::default() {
-        record.outcome = judged(record, &results);
-    }
-    record.thresholds = results;
-}
-
-fn judged(record: &Record, results: &[ThresholdResult]) -> Outcome {
-    let missed = results.iter().filter(|result| !result.holds).count();
-    let tolerates = results.iter().any(ThresholdResult::limits_failures);
-    let (count, errors) = (record.operations.count(), record.operations.errors());
-    let verification = record.verification.as_ref();
-    let wrong = verification.map_or(0, |verification| verification.failures);
-    // Of many ranks each does its part, and that may be nothing.
-    let is_one_of_many = record.group.as_ref().is_some_and(|group| group.size > 1);
-    if wrong > 0 {
-        let wrong = counted(wrong, "object");
-        let what = format!("{wrong} held other bytes than were written");
-        outcome(Status::Failed, 1, what)
-    } else if count == 0 && errors > 0 {
-        outcome(Status::Failed, 1, "every operation failed".into())
-    } else if count == 0 && !is_one_of_many {
-        outcome(Status::Failed, 1, "no operation was done".into())
-    } else if verification.is_some_and(|verification| verification.operations == 0) {
-        let what = "verification was asked for, and no object was read back: nothing was checked";
-        outcome(Status::Incomplete, 5, what.into())
-    } else if missed > 0 {
-        let all = counted(results.len(), "threshold");
-        let what = format!("{missed} of {all} missed");
-        outcome(Status::Ok, 3, what)
-    } else if errors > 0 && !tolerates {
-        let what = format!(
-            "{errors} of {} failed; a threshold such as errors<1% says how many may",
-            counted(count + errors, "operation")
-        );
-        outcome(Status::Failed, 1, what)
-    } else {
-        Outcome::default()
+    match record.group.as_ref().is_some_and(|group| group.size > 1) {
+        true => record.judge_content(),
+        false => record.judge_load(),
     }
 }
 

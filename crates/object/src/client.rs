@@ -196,6 +196,13 @@ impl Client {
         }
     }
 
+    /// Has the next request go to the next server, where there are several.
+    pub(crate) fn turn_to_next(&mut self) {
+        let next = (self.peer + 1) % self.thread.peers.len();
+        (self.peer, self.line) = self.thread.way(u32::try_from(next).unwrap_or(0));
+        self.stream = None;
+    }
+
     /// One try, which is in doubt until it is known what came of it.
     async fn tried(
         &mut self,
@@ -350,9 +357,8 @@ impl Client {
         if let (Take::Verify(_), Some(offset)) = (take, self.body.wrong) {
             let what = "the bytes are not those that were written";
             return Err(Failure {
-                kind: FailureKind::Verification,
-                what: what.into(),
                 offset,
+                ..Failure::new(FailureKind::Verification, what)
             });
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! Why a request failed, in the few words under which failures are counted.
 
-use crate::target::Service;
 use record::ErrorClass;
 use std::io;
 
@@ -23,6 +22,8 @@ pub(crate) enum FailureKind {
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) what: String,
+    /// The reason that the answer's body gave, as object stores do; empty without.
+    pub(crate) code: String,
     /// In the object, where it is known.
     pub(crate) offset: u64,
 }
@@ -45,6 +46,7 @@ impl Failure {
         Self {
             kind,
             what: what.into(),
+            code: String::new(),
             offset: 0,
         }
     }
@@ -59,10 +61,12 @@ impl Failure {
 
     /// An answer with a status that is no success, and what its body says.
     pub(crate) fn status(status: u16, body: &[u8]) -> Self {
-        let code = element(body, "Code")
-            .map(|code| format!(" {code}"))
-            .unwrap_or_default();
-        Self::new(FailureKind::Status(status), format!("HTTP {status}{code}"))
+        let code = element(body, "Code").unwrap_or_default();
+        let what = format!("HTTP {status} {code}");
+        Self {
+            code: code.into(),
+            ..Self::new(FailureKind::Status(status), what.trim_end())
+        }
     }
 
     /// Whether the server may have done what was asked: nothing was heard that says no.
@@ -84,22 +88,21 @@ impl Failure {
         }
     }
 
-    /// Whether what should be removed was not there, by the word of who would know.
-    pub(crate) fn is_gone(&self, service: &Service) -> bool {
+    /// Whether what should be removed was not there, by the word of who would know: an object store, which says of
+    /// what it knows nothing.
+    pub(crate) fn is_gone(&self) -> bool {
         let known = ["NoSuchKey", "NoSuchUpload", "NoSuchBucket"];
-        let is_known = || known.iter().any(|code| self.what.ends_with(code));
-        let is_object_store = matches!(service, Service::S3 { .. });
-        self.is_not_found() && (!is_object_store || is_known())
+        self.is_not_found() && known.contains(&self.code.as_str())
     }
 
-    /// Whether something was not there, or what stands before the server knows no such place.
+    /// Whether something was not there, or the server, or what stands before it, knows no such place.
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind == FailureKind::Status(404)
     }
 
     /// Whether the answer's body had a code beside the status.
     fn has_reason(&self) -> bool {
-        self.what.split_ascii_whitespace().nth(2).is_some()
+        !self.code.is_empty()
     }
 
     /// Whether another try may succeed.
@@ -175,19 +178,18 @@ mod tests {
 
     #[test]
     fn what_stands_before_an_object_store_does_not_know_what_is_gone() {
-        let store = Service::S3 { bucket: "b".into() };
         for (body, is_gone) in [
             ("<Code>NoSuchKey</Code>", true),
             ("<Code>NoSuchUpload</Code>", true),
             ("<Code>SlowDown</Code>", false),
             ("default backend", false),
         ] {
-            let answer = Failure::status(404, body.as_bytes());
-            assert_eq!(answer.is_gone(&store), is_gone, "{body}");
-            assert!(answer.is_gone(&Service::Share), "{body}");
+            let mut answer = Failure::status(404, body.as_bytes());
+            answer.what.push_str(" at 127.0.0.1:9000");
+            assert_eq!(answer.is_gone(), is_gone, "{body}");
         }
         let refused = Failure::status(403, b"<Code>NoSuchKey</Code>");
-        assert!(!refused.is_gone(&store));
+        assert!(!refused.is_gone());
     }
 
     #[test]

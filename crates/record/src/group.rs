@@ -1,6 +1,6 @@
 //! What is known of the ranks that did one workload together.
 
-use crate::{HostAccount, Record, Status};
+use crate::{HostAccount, Outcome, Record, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -158,25 +158,24 @@ impl Record {
         if let Some(group) = self.group.as_mut().filter(|group| group.skew_ns.is_some()) {
             group.max_skew_ns = Some(max_skew.0);
         }
-        if let Some(why) = self.start_fault() {
-            self.outcome.exit_code = 4;
-            self.outcome.message = Some(why);
+        let apart = self.group.as_ref().and_then(GroupAccount::beyond_max_skew);
+        if let Some((skew, most)) = apart
+            && self.outcome.status == Status::Ok
+        {
+            self.outcome = Outcome {
+                status: Status::Apart,
+                exit_code: 4,
+                message: Some(format!(
+                    "ranks began {skew} apart, more than --max-skew {most}"
+                )),
+            };
         }
     }
 
-    /// Why nothing that was measured counts although it ended well: its ranks began too far apart.
-    #[must_use]
-    pub fn start_fault(&self) -> Option<String> {
-        let (skew, most) = self.group.as_ref()?.beyond_max_skew()?;
-        let why = || format!("ranks began {skew} apart, more than --max-skew {most}");
-        (self.outcome.status == Status::Ok).then(why)
-    }
-
-    /// Whether it may be a slot of a pair: it ended well, its generator never stood still, and its ranks began together.
+    /// Whether it may be a slot of a pair: it ended well, its ranks began together, and its generator never stood still.
     #[must_use]
     pub fn is_good_slot(&self) -> bool {
-        let ended_well = self.outcome.status == Status::Ok && self.longest_stop_ns() == 0;
-        ended_well && self.start_fault().is_none()
+        self.outcome.status == Status::Ok && self.longest_stop_ns() == 0
     }
 
     /// How many ranks of its group did not take part, whether they are named or not; none where

@@ -46,7 +46,7 @@ impl Record {
     fn workers_ended(&self) -> bool {
         let message = self.outcome.message.as_deref().unwrap_or_default();
         match self.outcome.status {
-            Status::Ok => true,
+            Status::Ok | Status::Apart => true,
             // It reaches also ranks whose work was done.
             Status::Interrupted => !message.contains(GIVEN_UP),
             Status::Failed | Status::Incomplete => false,

@@ -100,9 +100,13 @@ pub fn join(given: Vec<(String, Record)>) -> Joined {
 /// What a run that verifies says that has checked nothing.
 pub const NOTHING_CHECKED: &str = "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), or write every block for a later run to check (--duration 0s), or say --verify-when later";
 
-/// Where each rank says that nothing fell to it, or that it has checked nothing, that is so of the whole,
+/// What only all of it shows: how a load ended; of a run, where each rank says that nothing fell to it, or that it has checked nothing, that is so of the whole,
 /// and where only some say it, it is not.
 fn measured(mut record: Record) -> Record {
+    if record.load.is_some() {
+        record.judge_load();
+        return record;
+    }
     let is_unchecked = record.notices.iter().any(|of| of == NOTHING_CHECKED);
     record.notices.retain(|of| of != NOTHING_CHECKED);
     let checked = record.verification.as_ref().map_or(0, |of| of.operations);

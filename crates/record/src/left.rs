@@ -30,6 +30,8 @@ pub struct LeftOver {
 pub enum LeftKind {
     /// Objects that were to be removed.
     Objects,
+    /// Objects that were to stay.
+    Kept,
     /// Multipart uploads that were to be aborted.
     Uploads,
     /// Files whose addresses are the server's own.
@@ -54,6 +56,8 @@ impl fmt::Display for LeftOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (noun, what) = match (self.kind, self.count) {
             (LeftKind::Objects, _) => ("object", "that this load made could not be removed"),
+            (LeftKind::Kept, 1) => ("object", "that this load made stays there, as --keep asks"),
+            (LeftKind::Kept, _) => ("object", "that this load made stay there, as --keep asks"),
             (LeftKind::Uploads, _) => (
                 "multipart upload",
                 "that this load began could not be aborted",

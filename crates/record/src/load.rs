@@ -1,6 +1,6 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
-use crate::{Histogram, Measurements, Record, ThresholdResult};
+use crate::{Histogram, Measurements, Outcome, Record, Status, ThresholdResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -111,12 +111,60 @@ pub struct StepResult {
 }
 
 impl Record {
+    /// Objects that held other bytes than were written are a failure, whatever else was tolerated.
+    pub fn judge_content(&mut self) {
+        let wrong = self.verification.as_ref().map_or(0, |of| of.failures);
+        if wrong > 0 && self.outcome.status == Status::Ok {
+            let wrong = units::counted(wrong, "object");
+            let what = format!("{wrong} held other bytes than were written");
+            self.outcome = Outcome::new(Status::Failed, 1, what);
+        }
+    }
+
+    /// The end of a load that nothing ended before its time: by its thresholds, and by what it did.
+    pub fn judge_load(&mut self) {
+        self.judge_content();
+        if self.outcome.status == Status::Ok {
+            self.outcome = self.end_of_load();
+        }
+    }
+
+    fn end_of_load(&self) -> Outcome {
+        let results = self.thresholds();
+        let missed = results.iter().filter(|result| !result.holds).count();
+        let tolerates = results.iter().any(ThresholdResult::limits_failures);
+        let (count, errors) = (self.operations.count(), self.operations.errors());
+        let is_unchecked = self
+            .verification
+            .as_ref()
+            .is_some_and(|of| of.operations == 0);
+        if count == 0 && errors > 0 {
+            Outcome::new(Status::Failed, 1, "every operation failed".into())
+        } else if count == 0 {
+            Outcome::new(Status::Failed, 1, "no operation was done".into())
+        } else if is_unchecked {
+            let what =
+                "verification was asked for, and no object was read back: nothing was checked";
+            Outcome::new(Status::Incomplete, 5, what.into())
+        } else if missed > 0 {
+            Outcome::missed(missed, results.len())
+        } else if errors > 0 && !tolerates {
+            let all = units::counted(count + errors, "operation");
+            let what = format!(
+                "{errors} of {all} failed; a threshold such as errors<1% says how many may"
+            );
+            Outcome::new(Status::Failed, 1, what)
+        } else {
+            Outcome::default()
+        }
+    }
+
     /// How a load at an arrival rate went; `None` of any other record, and of one that was cut short or whose ranks
     /// began too far apart, which says nothing of its rate.
     #[must_use]
     pub fn step_result(&self) -> Option<StepResult> {
         self.load.as_ref()?;
-        if self.outcome.status.is_cut_short() || self.start_fault().is_some() {
+        if self.outcome.status.is_cut_short() || self.outcome.status == Status::Apart {
             return None;
         }
         let pace = self.pace.as_ref()?;

@@ -282,6 +282,8 @@ pub enum ErrorClass {
 pub enum Status {
     #[default]
     Ok,
+    /// It went well, and its ranks began further apart than `--max-skew`: what was measured does not count.
+    Apart,
     /// An operation, verification or the engine failed.
     Failed,
     /// A signal ended it; what was measured is here.
@@ -297,7 +299,16 @@ impl Status {
     pub const fn is_cut_short(self) -> bool {
         match self {
             Self::Interrupted | Self::Incomplete => true,
-            Self::Ok | Self::Failed => false,
+            Self::Ok | Self::Apart | Self::Failed => false,
+        }
+    }
+
+    /// Whether all was done that was asked for, whether it counts or not.
+    #[must_use]
+    pub const fn has_done_all(self) -> bool {
+        match self {
+            Self::Ok | Self::Apart => true,
+            Self::Failed | Self::Interrupted | Self::Incomplete => false,
         }
     }
 
@@ -306,6 +317,7 @@ impl Status {
     pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Apart => "apart",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
             Self::Incomplete => "incomplete",
@@ -322,6 +334,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    #[must_use]
+    pub const fn new(status: Status, exit_code: i32, message: String) -> Self {
+        Self {
+            status,
+            exit_code,
+            message: Some(message),
+        }
+    }
+
+    /// So many of all thresholds were missed.
+    pub(crate) fn missed(missed: usize, of: usize) -> Self {
+        let all = units::counted(of, "threshold");
+        Self::new(Status::Ok, 3, format!("{missed} of {all} missed"))
+    }
+
     /// A signal came when all had been measured, and what had been made was not removed to the end, as
     /// `what` says. What had not gone well before stays as it was.
     pub fn stopped_in_removal(&mut self, signal: i32, exit_code: i32, what: &str) {

@@ -91,14 +91,7 @@ impl Record {
     pub(crate) fn keep_judged(&mut self, results: Vec<ThresholdResult>) {
         let missed = results.iter().filter(|result| !result.holds).count();
         if missed > 0 && self.outcome == Outcome::default() {
-            self.outcome = Outcome {
-                exit_code: 3,
-                message: Some(format!(
-                    "{missed} of {} missed",
-                    units::counted(results.len(), "threshold")
-                )),
-                ..Outcome::default()
-            };
+            self.outcome = Outcome::missed(missed, results.len());
         }
         self.thresholds.extend(results);
     }

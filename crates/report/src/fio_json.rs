@@ -141,7 +141,7 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
 fn exit_code(record: &Record) -> i32 {
     match record.outcome.status {
         Status::Ok => 0,
-        Status::Failed | Status::Interrupted | Status::Incomplete => {
+        Status::Apart | Status::Failed | Status::Interrupted | Status::Incomplete => {
             record.outcome.exit_code.max(1)
         }
     }

@@ -157,7 +157,7 @@ pub(crate) fn prepare_among(
     let finds_made = |file: &FileSpec| is_for_all(file) && among.finds_made();
     let own = plans(resolved, |file| !finds_made(file))?;
     among::check_unused(resolved, finds_made)?;
-    space::check_space_of_all(among, &own)?;
+    space::check_space_of_all(among, &resolved.effective.targets, &own)?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
     let use_the_same = resolved.layout.files.iter().any(is_for_all);
     out.is_used_by_ranks =

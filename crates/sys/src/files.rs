@@ -110,6 +110,19 @@ pub fn may_write(path: &Path) -> io::Result<()> {
 /// # Errors
 /// No such path, or no permission to reach it.
 pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
+    let facts = file_system(path)?;
+    Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
+}
+
+/// Bytes of which a file system counts what is free.
+///
+/// # Errors
+/// No such path, or no permission to reach it.
+pub fn block_bytes(path: &Path) -> io::Result<u64> {
+    Ok(file_system(path)?.f_frsize)
+}
+
+fn file_system(path: &Path) -> io::Result<libc::statvfs64> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut facts = std::mem::MaybeUninit::<libc::statvfs64>::zeroed();
     // SAFETY: the name ends with a zero byte, and the kernel writes no more than the structure.
@@ -117,8 +130,7 @@ pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
         libc::statvfs64(name.as_ptr(), facts.as_mut_ptr())
     }))?;
     // SAFETY: every field is a number, for which zeros are a value.
-    let facts = unsafe { facts.assume_init() };
-    Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
+    Ok(unsafe { facts.assume_init() })
 }
 
 /// Advice about the use of a file.

@@ -37,7 +37,7 @@ pub use clock_reader::ClockReader;
 pub use deputy::{Deputed, Deputy};
 pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
-    Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,
+    Advice, LockKind, block_bytes, block_device_size, direct_alignment, direct_flag, dsync_flag,
     exclusive_block_open, fadvise, free_bytes, is_symlink_loop, loop_backing, may_write, next_data,
     next_hole, noatime_flag, ofd_is_locked, ofd_lock, ofd_try_lock, ofd_unlock,
     open_without_waiting, read_xattr, resident_bytes, sync_flag, write_xattr,

@@ -94,7 +94,7 @@ fn unflushed(record: &Record, written: u64) -> u64 {
     if flushes == 0 {
         return written;
     }
-    if effective.is_on("end-fsync") && record.outcome.status == record::Status::Ok {
+    if effective.is_on("end-fsync") && record.outcome.status.has_done_all() {
         return 0;
     }
     let every = ["fsync", "fdatasync"]

@@ -37,7 +37,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let reads = counted(record, "read").count;
     let effective = Effective::of(record);
     // Before there was a choice, writes alone could not be told from a mistake.
-    let for_later = effective.text("verify-when").is_some() && record.outcome.status == Status::Ok;
+    let for_later = effective.text("verify-when").is_some() && record.outcome.status.has_done_all();
     let (severity, message) = if reads == 0 && for_later {
         (
             Severity::Note,

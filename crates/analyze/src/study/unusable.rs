@@ -12,6 +12,9 @@ pub(super) fn unusable(record: &Record) -> Option<String> {
             .message
             .as_deref()
             .unwrap_or("it does not say why");
+        if record.outcome.status == Status::Apart {
+            return Some(why.to_owned());
+        }
         let trial = record.trial.as_ref();
         let is_last = trial.is_some_and(|trial| trial.left_out_after > 0);
         let after = if is_last {
@@ -20,9 +23,6 @@ pub(super) fn unusable(record: &Record) -> Option<String> {
             ""
         };
         return Some(format!("it did not end well: {why}{after}"));
-    }
-    if let Some(why) = record.start_fault() {
-        return Some(why);
     }
     if record.kind == CLAIM {
         return Some(

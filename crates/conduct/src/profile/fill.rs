@@ -3,7 +3,7 @@
 use super::ProfileError;
 use super::ground::rung;
 use host::{Context, Event, Watch};
-use record::{Interval, Record, Status};
+use record::{Interval, Record};
 use run::{RunError, execute};
 use std::path::PathBuf;
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
@@ -124,7 +124,7 @@ fn part(
         }
         .into());
     }
-    if record.outcome.status == Status::Ok {
+    if record.outcome.status.has_done_all() {
         Ok(record)
     } else {
         Err(failed(order, &record, watch.done))

@@ -17,7 +17,7 @@ pub use work_dir::{WorkDir, remove_stale_dirs};
 use super::ProfileError;
 use crate::Task;
 use lab::Turn;
-use record::{PlanFacts, PlanLine, PlannedArm, PlannedRow, Record, Role, Status, Trial};
+use record::{PlanFacts, PlanLine, PlannedArm, PlannedRow, Record, Role, Trial};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Bytes;
@@ -162,7 +162,7 @@ impl Io500Course {
         let slot = u32::try_from(row).unwrap_or(u32::MAX);
         let trial: Option<Trial> = lab::trial(&self.line.plan, &self.line, turn, slot, None);
         record.trial = trial;
-        self.is_over |= record.outcome.status != Status::Ok;
+        self.is_over |= !record.outcome.status.has_done_all();
         let phase = &self.phases[row];
         if known(&phase.name).role == Io500Role::Writes {
             let most = self.most_of_each(&phase.workload);

@@ -93,7 +93,7 @@ fn cost(
         }
         .into());
     }
-    if record.outcome.status != Status::Ok && !was_too_short(&record) {
+    if !record.outcome.status.has_done_all() && !was_too_short(&record) {
         let why = record.errors.first().map(|error| {
             format!(
                 "{} at byte {}: {}",

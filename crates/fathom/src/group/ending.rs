@@ -109,7 +109,7 @@ pub(super) fn broken_off(fault: &PeerFault, before: Outcome) -> Outcome {
     let (status, exit_code) = match (sys::caught_signal(), before.status) {
         (Some(caught), _) => (Status::Interrupted, caught.exit_code()),
         (None, Status::Interrupted) => (Status::Interrupted, before.exit_code),
-        (None, Status::Ok | Status::Failed | Status::Incomplete) => {
+        (None, Status::Ok | Status::Apart | Status::Failed | Status::Incomplete) => {
             (Status::Incomplete, fault.exit_code)
         }
     };

@@ -4,6 +4,7 @@ use super::connection::RankLink;
 use super::front::FrontMark;
 use super::reach::ReachAsked;
 use crate::exit::{OptionsRefused, Usage};
+use crate::flags::is_set;
 use crate::run::time;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -200,21 +201,20 @@ fn check_number(matches: &ArgMatches) -> Result<()> {
 
 /// Whether a process of this verb may be told which rank it is.
 pub(super) fn has_rank(matches: &ArgMatches) -> bool {
-    matches.try_contains_id("rank").is_ok()
+    // It has the clock of its start beside it, which has a value also where nobody gives one.
+    is_set(matches, "clock")
 }
 
 /// Refuses what is said of connected ranks where there are none.
 fn check_effect(matches: &ArgMatches) -> Result<()> {
     let given = |name: &&str| {
-        let source = matches.try_contains_id(name).ok();
-        source.and_then(|_| matches.value_source(name)) == Some(ValueSource::CommandLine)
+        is_set(matches, name) && matches.value_source(name) == Some(ValueSource::CommandLine)
     };
     let by_clock = super::options::text(matches, "rank").is_some();
     let environment = |name: &str| std::env::var(name).ok();
-    let is_there = |name: &str| matches.try_contains_id(name).is_ok_and(|given| given);
     let starts_one = ["hosts", "hostfile", super::front::MARK];
-    let has_launcher =
-        starts_one.into_iter().any(is_there) || Launched::read(&environment).is_some();
+    let has_launcher = starts_one.into_iter().any(|name| is_set(matches, name))
+        || Launched::read(&environment).is_some();
     let names_library = super::options::text(matches, "mpi").is_some_and(|mpi| mpi != "none");
     let (idle, why): (&[&str], _) = match (by_clock, has_launcher) {
         (true, _) if names_library => (

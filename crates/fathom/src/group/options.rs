@@ -1,6 +1,7 @@
 //! The options of several hosts.
 
 use super::front::{FrontMark, MARK};
+pub(super) use crate::flags::text;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 
 const HEADING: &str = "Several hosts";
@@ -113,10 +114,4 @@ pub(crate) fn note_front(matches: &ArgMatches) {
 pub(crate) fn is_watched(matches: &ArgMatches) -> bool {
     let mark = matches.try_get_one::<FrontMark>(MARK);
     mark.ok().flatten().is_some_and(|mark| mark.is_watched)
-}
-
-/// What is said of an option, which not every verb has.
-pub(super) fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
-    let known = matches.try_get_one::<String>(name).ok().flatten();
-    known.map(String::as_str)
 }

@@ -1,6 +1,7 @@
 //! How far a target reaches: whether all hosts see the same one, or each has its own.
 
 use super::options::text;
+use crate::flags::is_set;
 use clap::ArgMatches;
 use host::Machine;
 use record::{FileSystem, TargetReach};
@@ -29,7 +30,7 @@ impl ReachAsked {
     pub(super) fn read(matches: &ArgMatches) -> Self {
         Self {
             said: target_is(matches),
-            has_option: matches.try_contains_id("target-is").is_ok(),
+            has_option: is_set(matches, "target-is"),
         }
     }
 

@@ -101,7 +101,7 @@ impl RankGroup<'_> {
 /// far apart: what held before is not its limit.
 fn end_of_steps(records: &[Record]) -> Option<i32> {
     let last = records.last()?;
-    let says_nothing = last.outcome.status.is_cut_short() || last.start_fault().is_some();
+    let says_nothing = last.outcome.status.is_cut_short() || last.outcome.status == Status::Apart;
     says_nothing.then_some(last.outcome.exit_code)
 }
 

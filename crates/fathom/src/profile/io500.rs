@@ -250,7 +250,7 @@ fn exit_code(found: &Study, told: &Told<'_>) -> i32 {
         outcomes().any(|outcome| outcome.status == Status::Failed && outcome.exit_code == 1);
     let lines = found.io500.iter().flat_map(|result| &result.phases);
     let counting = lines.filter(|line| line.rate.is_some()).count();
-    let apart = told.records.iter().filter(|of| of.start_fault().is_some());
+    let apart = outcomes().filter(|outcome| outcome.status == Status::Apart);
     match (failed, counting + apart.count() >= told.planned) {
         (true, _) => 1,
         (false, false) => 5,

@@ -97,7 +97,9 @@ impl Course<'_> {
         }
         let why = fault(record)?;
         Some(match record.outcome.status {
-            Status::Ok => Broken::Stood(format!("{}: {why}", self.plan.arms[turn.arm].name)),
+            Status::Ok | Status::Apart => {
+                Broken::Stood(format!("{}: {why}", self.plan.arms[turn.arm].name))
+            }
             Status::Failed | Status::Incomplete | Status::Interrupted => Broken::Failed,
         })
     }

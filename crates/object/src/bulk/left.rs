@@ -4,6 +4,7 @@ use super::uploads::Aborted;
 use super::{Bulk, Done};
 use crate::failure::Failure;
 use record::{LeftKind, LeftOver, Record};
+use std::collections::BTreeSet;
 use units::lossless::to_u64;
 
 /// Why something is left that nobody was waited for any more.
@@ -25,16 +26,41 @@ impl Bulk {
         let left = to_u64(done.undone.len());
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
-            let (names, removal) = (&self.settings.told_names, &self.settings.told_removal);
+            let mut why = why(is_given_up, done.first.as_ref());
+            if done.unreached > 0 && !is_given_up {
+                why.push_str(&format!(
+                    ", and so often one after another that {} of them were not asked for",
+                    done.unreached
+                ));
+            }
             record.leave(LeftOver {
-                kind: LeftKind::Objects,
-                count: left,
-                is_at_most: is_in_doubt || !done.in_doubt.is_empty(),
-                why: [why(is_given_up, done.first.as_ref())].into(),
-                names: [format!("{names}{removal}")].into(),
+                why: [why].into(),
+                ..self.objects(
+                    LeftKind::Objects,
+                    left,
+                    is_in_doubt || !done.in_doubt.is_empty(),
+                )
             });
         }
         left
+    }
+
+    /// Objects that shall stay, and how they are called.
+    pub(crate) fn tell_of_kept(&self, count: u64, is_in_doubt: bool, record: &mut Record) {
+        if count > 0 {
+            record.leave(self.objects(LeftKind::Kept, count, is_in_doubt));
+        }
+    }
+
+    fn objects(&self, kind: LeftKind, count: u64, is_at_most: bool) -> LeftOver {
+        let (names, removal) = (&self.settings.told_names, &self.settings.told_removal);
+        LeftOver {
+            kind,
+            count,
+            is_at_most,
+            why: BTreeSet::new(),
+            names: [format!("{names}{removal}")].into(),
+        }
     }
 
     /// The same of uploads that are still open.

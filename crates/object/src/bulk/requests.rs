@@ -1,7 +1,7 @@
 //! Many requests of one kind, which several clients make, and what is known of each.
 
 use crate::client::Client;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::ledger::add;
 use crate::payload::Object;
 use crate::verbs::{About, Call};
@@ -23,6 +23,7 @@ pub(super) struct Requests<T> {
     items: Rc<[T]>,
     pub(super) next: Cell<usize>,
     pub(super) ended: Cell<u64>,
+    /// Without one that was done between them, where something is removed: who still removes others is asked for all.
     pub(super) failed: Cell<u64>,
     pub(super) fates: RefCell<Vec<RequestFate>>,
     pub(super) named: RefCell<Vec<Object>>,
@@ -56,17 +57,19 @@ impl<T: Clone> Requests<T> {
             };
             let is = |fate| self.fates.borrow_mut()[place] = fate;
             is(RequestFate::InDoubt);
-            let result = client.call(call, about(item), false, None).await;
+            let result = self.done(&mut client, call, about(item)).await;
             add(&self.ended, 1);
             let Err(failure) = result else {
                 is(RequestFate::Done);
+                if call.request().removes {
+                    self.failed.set(0);
+                }
                 let done = about(item).object;
                 let done = done.map(|object| client.named(object));
                 self.named.borrow_mut().extend(done);
                 continue;
             };
-            let service = &client.thread.settings.service;
-            if call.request().removes && failure.is_gone(service) {
+            if call.request().removes && failure.is_gone() {
                 is(RequestFate::Done);
                 continue;
             }
@@ -81,6 +84,27 @@ impl<T: Clone> Requests<T> {
             add(&self.failed, 1);
             self.first.borrow_mut().get_or_insert(failure);
             client.back_off().await;
+        }
+    }
+
+    /// One request. What is to be removed of several servers of one store, any of them removes.
+    async fn done(
+        &self,
+        client: &mut Client,
+        call: Call,
+        about: About<'_>,
+    ) -> Result<u64, Failure> {
+        let mut others = client.thread.peers.len().saturating_sub(1);
+        loop {
+            let result = client.call(call, about, false, None).await;
+            let is_away = |failure: &Failure| {
+                matches!(failure.kind, FailureKind::Connect | FailureKind::Broken)
+            };
+            if others == 0 || !call.request().removes || !result.as_ref().is_err_and(is_away) {
+                return result;
+            }
+            others -= 1;
+            client.turn_to_next();
         }
     }
 }

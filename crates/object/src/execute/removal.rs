@@ -60,7 +60,9 @@ impl Setup {
     /// Removes objects, unless they shall stay; where they are in doubt some may not be there.
     fn delete(&self, objects: &[Object], is_in_doubt: bool, record: &mut Record) {
         let (mut left, mut teardown) = (to_u64(objects.len()), Measurements::default());
-        if !self.keep {
+        if self.keep {
+            self.bulk.tell_of_kept(left, is_in_doubt, record);
+        } else {
             let done = self
                 .bulk
                 .each(Call::Delete, objects, &sys::is_told_twice, &mut |_| ());

@@ -92,8 +92,7 @@ pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Fail
                 None,
             )
             .await;
-        let service = &user.client.thread.settings.service;
-        if aborted.is_err_and(|failure| !failure.is_gone(service)) {
+        if aborted.is_err_and(|failure| !failure.is_gone()) {
             return result;
         }
     }

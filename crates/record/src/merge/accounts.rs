@@ -157,6 +157,7 @@ impl Outcome {
     pub(crate) fn contradicts_itself(&self) -> bool {
         match self.status {
             Status::Ok => !matches!(self.exit_code, 0 | 3),
+            Status::Apart => self.exit_code != 4,
             Status::Failed | Status::Interrupted | Status::Incomplete => {
                 !(1..=255).contains(&self.exit_code)
             }

@@ -75,7 +75,7 @@ pub(super) fn table(study: &Study, index: usize, room: Breadth) -> Option<Table<
             "{text}; {hidden} are not shown here, and are on the page."
         ));
     }
-    out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
+    out.notes.push("What each host did of the workload that all of them did together, each over its own time: operations add up, rates where these times are the same, percentiles never.".to_owned());
     Some(out)
 }
 

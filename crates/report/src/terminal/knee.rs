@@ -18,9 +18,9 @@ pub fn knee_text(
     page.line(&answer(search));
     if let Some((rate, status)) = no_point {
         let how = match status {
-            Status::Ok => "was begun too far apart by its ranks",
+            Status::Apart => "was begun too far apart by its ranks",
             Status::Interrupted => "was interrupted",
-            Status::Failed | Status::Incomplete => "is incomplete",
+            Status::Ok | Status::Failed | Status::Incomplete => "is incomplete",
         };
         page.line(&format!(
             "the step at {rate} {how}, and says nothing of the threshold"
@@ -101,7 +101,7 @@ mod tests {
             (Some(Status::Interrupted), of_part("was interrupted")),
             (Some(Status::Incomplete), of_part("is incomplete")),
             (
-                Some(Status::Ok),
+                Some(Status::Apart),
                 of_part("was begun too far apart by its ranks"),
             ),
         ] {

@@ -53,7 +53,7 @@ pub(super) fn write_verification(page: &mut Page, record: &Record) {
 /// Rounded down, so that one failure in any number of operations is no 100 %.
 fn success(operations: u64, failures: u64, status: Status) -> String {
     if operations == 0 {
-        let why = if status == Status::Ok {
+        let why = if status.has_done_all() {
             "written for a later check"
         } else {
             "nothing was checked"

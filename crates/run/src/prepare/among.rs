@@ -20,8 +20,8 @@ pub(crate) struct Among<'a> {
     start: Option<&'a CommonStart>,
     /// How many there are, connected or not.
     ranks: u32,
-    /// The name of this host.
-    host: String,
+    /// What no other machine is called, nor this one by anybody who runs on it.
+    machine: String,
     fresh_run: u64,
     /// Whether the others know why this rank cannot go on.
     is_told: Cell<bool>,
@@ -33,10 +33,12 @@ impl<'a> Among<'a> {
     /// What all that starts together writes is of one run: `fresh_run`, or what the ranks agreed on.
     pub(crate) fn of(context: &'a Context, fresh_run: u64) -> Self {
         let start = context.common_start.as_ref();
+        let boot = context.machine.boot_id();
+        let hostname = || context.machine.hostname();
         Self {
             start: start.filter(|start| start.peers().is_some()),
             ranks: start.map_or(1, |start| start.group.size.max(1)),
-            host: context.machine.hostname().unwrap_or_default(),
+            machine: boot.or_else(hostname).unwrap_or_default(),
             fresh_run: start.map_or(fresh_run, |start| start.fresh_run),
             is_told: Cell::new(false),
             is_one_lost: Cell::new(false),
@@ -150,11 +152,11 @@ impl<'a> Among<'a> {
         self.start.is_some_and(CommonStart::finds_files_made)
     }
 
-    /// What all ranks call a file system that holds this place; `device` is its number on this host.
-    pub(super) fn file_system(&self, place: &Path, device: u64) -> String {
+    /// What all ranks call a file system that those who share it call so; `device` is its number on this host.
+    pub(super) fn file_system(&self, shared: &Path, device: u64) -> String {
         match self.share_files() {
-            true => place.display().to_string(),
-            false => format!("{device} on {}", self.host),
+            true => shared.display().to_string(),
+            false => format!("{device} on {}", self.machine),
         }
     }
 

@@ -18,7 +18,9 @@ pub(super) fn prepare(among: &Among<'_>, resolved: &Resolved) -> Result<Prepared
     // Nobody makes anything where one may not.
     among.meet_after(check(resolved))?;
     let is_made_here = |file: &FileSpec| file.owner.is_some() || !among.finds_made();
-    space::check_room_of_all(among, payload(resolved, is_made_here).into_iter(), OF_NAMES)?;
+    let targets = &resolved.effective.targets;
+    let new = payload(resolved, is_made_here).into_iter();
+    space::check_room_of_all(among, targets, new, OF_NAMES)?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
     among.meet()?;
     Ok(out)
@@ -35,6 +37,9 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), RunError> {
 /// What to lower where the content of new files does not find room.
 const OF_NAMES: &str = "--payload, or fewer files";
 
+/// Over a network the size of a block is often what is best read at once.
+const MOST_OF_A_BLOCK: u64 = 4096;
+
 /// Where files are made with content, and the bytes of those.
 fn payload(resolved: &Resolved, is_asked: impl Fn(&FileSpec) -> bool) -> Option<(&Path, u64)> {
     let files = &resolved.effective.files;
@@ -48,7 +53,10 @@ fn payload(resolved: &Resolved, is_asked: impl Fn(&FileSpec) -> bool) -> Option<
         .filter(|file| is_asked(file))
         .count();
     let target = resolved.effective.targets.first()?;
-    Some((target, payload.0.saturating_mul(count as u64)))
+    // Each takes whole blocks.
+    let block = sys::block_bytes(space::there(target)).unwrap_or(1);
+    let each = payload.0.next_multiple_of(block.clamp(1, MOST_OF_A_BLOCK));
+    Some((target, each.saturating_mul(count as u64)))
 }
 
 /// Whether this process may make names where they are to lie, as far as it is known without trying.

@@ -50,20 +50,37 @@ impl Room {
     }
 }
 
+/// What there is of a path: itself, or where it is to be made.
+pub(super) fn there(path: &Path) -> &Path {
+    let mut above = path.ancestors();
+    let there = above.find(|place| place.exists());
+    let named = there.filter(|place| !place.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
+}
+
+/// The number of the file system of this place on this host.
+fn device(place: &Path) -> Option<u64> {
+    let facts = std::fs::metadata(place);
+    facts.ok().map(|facts| facts.dev())
+}
+
+/// What all who share targets call a file system of this host: the first of the targets that lies on it, for what
+/// else there is may lie there for one of them alone.
+fn shared_name<'a>(targets: &'a [PathBuf], of: u64, place: &'a Path) -> &'a Path {
+    let on_it = |target: &&PathBuf| device(there(target)) == Some(of);
+    targets.iter().find(on_it).map_or(place, PathBuf::as_path)
+}
+
 /// Paths and the bytes that they will need by their file systems. One that does not say what is free is
 /// believed to have enough.
 fn rooms<'a>(new: impl Iterator<Item = (&'a Path, u64)>) -> BTreeMap<u64, Room> {
     let mut wanted: BTreeMap<u64, Room> = BTreeMap::new();
     for (path, bytes) in new.filter(|(_, bytes)| *bytes > 0) {
-        let place = path
-            .ancestors()
-            .find(|place| place.exists())
-            .filter(|place| !place.as_os_str().is_empty());
-        let place = place.unwrap_or(Path::new("."));
-        let Ok(facts) = std::fs::metadata(place) else {
+        let place = there(path);
+        let Some(device) = device(place) else {
             continue;
         };
-        let room = wanted.entry(facts.dev()).or_insert_with(|| Room {
+        let room = wanted.entry(device).or_insert_with(|| Room {
             place: place.to_owned(),
             new: 0,
             free: sys::free_bytes(place).ok().flatten().unwrap_or(u64::MAX),
@@ -97,12 +114,17 @@ pub(super) fn check_room<'a>(
 }
 
 /// The same of what all ranks will write together, each of what it makes itself; a meeting of all.
-pub(super) fn check_space_of_all(among: &Among<'_>, own: &[FilePlan]) -> Result<(), RunError> {
-    check_room_of_all(among, growing(own), OF_FILES)
+pub(super) fn check_space_of_all(
+    among: &Among<'_>,
+    targets: &[PathBuf],
+    own: &[FilePlan],
+) -> Result<(), RunError> {
+    check_room_of_all(among, targets, growing(own), OF_FILES)
 }
 
 pub(super) fn check_room_of_all<'a>(
     among: &Among<'_>,
+    targets: &[PathBuf],
     new: impl Iterator<Item = (&'a Path, u64)>,
     smaller: &str,
 ) -> Result<(), RunError> {
@@ -112,7 +134,10 @@ pub(super) fn check_room_of_all<'a>(
     }
     let own: Vec<(String, Room)> = rooms(new)
         .into_iter()
-        .map(|(device, room)| (among.file_system(&room.place, device), room))
+        .map(|(device, room)| {
+            let shared = shared_name(targets, device, &room.place);
+            (among.file_system(shared, device), room)
+        })
         .collect();
     let judge = |all: Vec<Vec<(String, Room)>>| {
         let ranks = all.iter().filter(|own| !own.is_empty()).count();

@@ -2,17 +2,26 @@
 
 use super::Located;
 use crate::Severity;
-use record::{Record, Trial};
+use record::{Record, Status, Trial};
 
 /// A slot or a step whose ranks began too far apart, and that was measured again, counts nowhere: that is worth a note.
 pub(super) fn lowered(mut of: Located, records: &[Record], index: usize) -> Located {
     let record = &records[index];
-    if of.finding.rule != super::super::start_skew::RULE.id || record.start_fault().is_none() {
+    let is_apart = record.outcome.status == Status::Apart;
+    if of.finding.rule != super::super::start_skew::RULE.id || !is_apart {
         return of;
     }
-    let again = records[index + 1..]
-        .iter()
-        .position(|later| is_again(record, later));
+    let later = &records[index + 1..];
+    let again = match &record.trial {
+        Some(slot) => later
+            .iter()
+            .position(|later| later.is_good_slot() && is_of(slot, later)),
+        // A step is measured again at once.
+        None => later
+            .iter()
+            .take_while(|later| is_same_step(record, later))
+            .position(Record::is_good_slot),
+    };
     if let Some(later) = again {
         of.finding.severity = Severity::Note;
         let later = index + later + 2;
@@ -24,23 +33,22 @@ pub(super) fn lowered(mut of: Located, records: &[Record], index: usize) -> Loca
     of
 }
 
-/// Whether a good record is of the same place of an experiment, or of the same rate of a search.
-fn is_again(record: &Record, later: &Record) -> bool {
-    let is_same = match (&record.trial, &later.trial) {
-        (Some(one), Some(other)) => {
-            let place = |of: &Trial| (of.plan.clone(), of.row.clone(), of.block, of.arm.clone());
-            place(one) == place(other)
-        }
-        (None, None) => {
-            let rate = |of: &Record| {
-                let is_step = of.load.as_ref().is_some_and(|load| load.search.is_some());
-                of.pace.as_ref().filter(|_| is_step)?.asked_per_second
-            };
-            record.name == later.name && rate(record).is_some() && rate(record) == rate(later)
-        }
-        (Some(_), None) | (None, Some(_)) => false,
+/// Whether a record is of the same place of an experiment.
+fn is_of(slot: &Trial, later: &Record) -> bool {
+    let place = |of: &Trial| (of.plan.clone(), of.row.clone(), of.block, of.arm.clone());
+    let its = later.trial.as_ref();
+    its.is_some_and(|its| place(its) == place(slot))
+}
+
+/// Whether both are steps at one rate of a search that was asked for in the same words.
+fn is_same_step(one: &Record, other: &Record) -> bool {
+    let step = |of: &Record| {
+        let search = of.load.as_ref()?.search.as_ref()?;
+        let rate = of.pace.as_ref()?.asked_per_second?;
+        Some((search.threshold.clone(), rate))
     };
-    later.is_good_slot() && is_same
+    let is_like = one.name == other.name && one.asked == other.asked;
+    is_like && other.trial.is_none() && step(one).is_some() && step(one) == step(other)
 }
 
 #[cfg(test)]
@@ -71,12 +79,18 @@ mod tests {
             pace.asked_per_second = Some(rate);
             record
         };
+        let asked = |mut record: Record, target: &str| {
+            record.asked.insert("target".into(), target.into());
+            record
+        };
+        let of_another = asked(step(good(), 5.0), "s3://b@other");
         for (records, wanted) in [
             ([slot(apart(), 0), slot(good(), 1)], Severity::Note),
             ([slot(apart(), 0), slot(apart(), 1)], Severity::Invalid),
             ([slot(good(), 0), slot(apart(), 1)], Severity::Invalid),
             ([step(apart(), 5.0), step(good(), 5.0)], Severity::Note),
             ([step(apart(), 5.0), step(good(), 6.0)], Severity::Invalid),
+            ([step(apart(), 5.0), of_another], Severity::Invalid),
             ([apart(), good()], Severity::Invalid),
         ] {
             let found = super::super::audit(&records);

@@ -1,4 +1,5 @@
 use super::*;
+use record::Status;
 use record::{HostAccount, Outcome, StonewallAccount};
 use units::Nanos;
 

@@ -3,7 +3,7 @@
 use super::super::accounts::{busy, server_use};
 use super::super::hosts::hosts;
 use super::super::page::{Page, counted, time};
-use record::{LoadAccount, Record};
+use record::{LeftKind, LoadAccount, Record};
 use units::{Nanos, Rate, lossless};
 
 pub(super) fn write(page: &mut Page, record: &Record, load: &LoadAccount) {
@@ -143,11 +143,14 @@ fn write_objects(page: &mut Page, record: &Record, load: &LoadAccount) {
         );
     }
     let made = load.setup.count();
+    let mut left = record.left_over.iter();
+    let is_at_most = left.any(|of| of.is_at_most && of.kind != LeftKind::Uploads);
+    let at_most = if is_at_most { "at most " } else { "" };
     if made > 0 || load.left_behind > 0 {
         page.fact(
             "setup",
             &format!(
-                "{} made before; {} left on the server",
+                "{} made before; {at_most}{} left on the server",
                 counted(made, "object"),
                 load.left_behind
             ),
