@@ -55,6 +55,11 @@ impl FrontWord {
         format!("{ALIVE}{time}.{}", self.proof(time))
     }
 
+    /// The line by which the first rank says that it prints so many bytes now.
+    fn prints_line(&self, bytes: usize) -> String {
+        format!("{PRINTS}{bytes}.{}", self.proof(bytes))
+    }
+
     /// Which signal such a line names.
     fn signal_of(&self, line: &str) -> Option<i32> {
         let (of, _) = self.proven(line.strip_prefix(SIGNAL)?)?;
@@ -124,6 +129,8 @@ pub(crate) struct FrontNews {
     pub(crate) is_work: bool,
     /// The first of them lives.
     pub(crate) is_alive: bool,
+    /// How many bytes it prints from now on.
+    pub(crate) prints: Option<u64>,
     /// What is for people.
     pub(crate) rest: String,
 }
@@ -136,6 +143,7 @@ impl FrontNews {
             SIGNAL => self.has_heard = true,
             WORK => self.is_work = true,
             ALIVE => self.is_alive = true,
+            PRINTS => self.prints = of.parse().ok(),
             _ => self.begun.push(of.to_owned()),
         }
     }
@@ -150,7 +158,7 @@ impl FrontNews {
 
     /// Whether nothing in the line was for this process.
     pub(crate) fn is_none(&self) -> bool {
-        let is_sign = self.has_heard || self.is_work || self.is_alive;
+        let is_sign = self.has_heard || self.is_work || self.is_alive || self.prints.is_some();
         self.code.is_none() && self.begun.is_empty() && !is_sign
     }
 
@@ -182,13 +190,32 @@ pub(crate) fn speak_to_front(word: FrontWord) {
 pub(crate) const NOTHING_SAID: i32 = -1;
 
 /// What begins the lines that a rank says to the process that started its launcher: that it is there,
-/// how all ended, that it was told a signal, as it was told, that ranks work after one, and that it lives.
+/// how all ended, that it was told a signal, as it was told, that ranks work after one, that it lives, and that it
+/// prints much.
 const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
 const SIGNAL: &str = "fathom-front-signal=";
 const WORK: &str = "fathom-ranks-work=";
 const ALIVE: &str = "fathom-ranks-live=";
-const MARKS: [&str; 5] = [BEGUN, END, SIGNAL, WORK, ALIVE];
+const PRINTS: &str = "fathom-ranks-print=";
+const MARKS: [&str; 6] = [BEGUN, END, SIGNAL, WORK, ALIVE, PRINTS];
+
+/// So much may wait in a launcher for longer than anybody would wait for a sign of life.
+const MUCH: usize = 65_536;
+
+/// What the first rank prints, in which nothing else that it says is to stand. Of much it says so before to a
+/// process of ours behind the launcher.
+pub(crate) fn while_printing<T>(bytes: usize, print: impl FnOnce() -> T) -> T {
+    let Some(front) = FRONT.get().filter(|_| crate::group::is_first()) else {
+        return print();
+    };
+    speech::quietly(|| {
+        if bytes >= MUCH {
+            say(&front.prints_line(bytes));
+        }
+        print()
+    })
+}
 
 /// Says how all ended to a process of ours behind the launcher, which may not end by itself.
 pub(crate) fn say_end(code: i32) {

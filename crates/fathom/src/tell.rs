@@ -100,20 +100,32 @@ impl HasColour {
 /// Prints a result for programs.
 pub(crate) fn tell_form(form: &str) -> Result<()> {
     let end = if form.ends_with('\n') { "" } else { "\n" };
-    match std::io::stdout().write_all(format!("{form}{end}").as_bytes()) {
+    let form = format!("{form}{end}");
+    let print = || std::io::stdout().write_all(form.as_bytes());
+    match crate::exit::while_printing(form.len(), print) {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(_) if sys::caught_signal().is_some_and(sys::CaughtSignal::terminal_is_gone) => Ok(()),
         other => other.context("cannot write to standard output"),
     }
 }
 
-/// Says something beside the result, which alone is on standard output. A line is written at once:
-/// others may say something in the same place, as ranks do.
-pub(crate) fn say(text: &str) {
-    let mut err = std::io::stderr();
-    let mut text = fit(text, &err);
+/// A line as standard error shows it.
+pub(crate) fn said(text: &str) -> String {
+    let mut text = fit(text, &std::io::stderr());
     if !text.ends_with('\n') {
         text.push('\n');
+    }
+    text
+}
+
+/// Says something beside the result, which alone is on standard output. A line is written at once:
+/// others may say something in the same place, as ranks do. Who asks twice for the end waits for no reader of it.
+pub(crate) fn say(text: &str) {
+    let mut err = std::io::stderr();
+    let text = said(text);
+    let is_read = || sys::wait_ready(&err, sys::Readiness::Output, 0).unwrap_or(true);
+    if sys::is_told_twice() && !is_read() {
+        return;
     }
     let _nobody_reads_a_closed_terminal = err.write_all(text.as_bytes());
 }

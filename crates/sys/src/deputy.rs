@@ -126,6 +126,11 @@ impl Drop for Deputy {
             return;
         };
         tell(line.as_raw_fd(), &[FAREWELL; 16]);
+        // One that somebody has stopped would not hear it.
+        if self.process > 0 {
+            // SAFETY: no memory is passed; it is this process's own and was not waited for, so that the number is its.
+            unsafe { libc::kill(self.process, libc::SIGKILL) };
+        }
         // SAFETY: the place of the status may be absent.
         unsafe {
             while libc::waitpid(self.process, std::ptr::null_mut(), 0) < 0

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     Input,
+    Output,
     InputOrOutput,
 }
 
@@ -19,6 +20,7 @@ pub enum Readiness {
 pub fn wait_ready(descriptor: impl AsFd, wanted: Readiness, timeout_ns: u64) -> io::Result<bool> {
     let events = match wanted {
         Readiness::Input => libc::POLLIN,
+        Readiness::Output => libc::POLLOUT,
         Readiness::InputOrOutput => libc::POLLIN | libc::POLLOUT,
     };
     let mut entry = libc::pollfd {

@@ -4,6 +4,7 @@
 use super::FrontWord;
 use crate::tell::say;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use sys::{Clock as _, MachineClock};
 
@@ -32,13 +33,22 @@ pub(super) fn begin(word: FrontWord) {
             let is_stopping = sys::caught_signal().is_some();
             let due = speech.next(clock.now(), signal, sys::catches_signals(), is_stopping);
             match due {
+                // The front waits for it, and a result may wait for its reader.
                 Some(Due::Answer(signal)) => say(&word.signal_line(signal)),
-                Some(Due::Work(time)) => say(&word.work_line(time)),
-                Some(Due::Alive(time)) => say(&word.alive_line(time)),
+                Some(Due::Work(time)) => quietly(|| say(&word.work_line(time))),
+                Some(Due::Alive(time)) => quietly(|| say(&word.alive_line(time))),
                 None => {}
             }
         }
     });
+}
+
+/// One of these at a time: a script may lead what is said into what is printed.
+static SPEAKING: Mutex<()> = Mutex::new(());
+
+pub(super) fn quietly<T>(speak: impl FnOnce() -> T) -> T {
+    let _others_wait = SPEAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    speak()
 }
 
 fn hear(word: &FrontWord, told: &Sender<i32>) {

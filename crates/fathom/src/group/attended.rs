@@ -11,7 +11,7 @@ use super::muster::{Muster, Overdue};
 use super::naming::SignalNaming;
 use super::printed::HandedOn;
 use crate::exit::{self, FrontWord};
-use crate::tell::say;
+use crate::tell::said;
 use anyhow::{Context as _, Result};
 use asked::SignalReach;
 use heard::{Heard, RankWords, passed_on};
@@ -38,6 +38,8 @@ const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
 /// Where no rank gives a sign of life any more for so much longer than one may be silent, and none has said how it
 /// ended, all have died without a word: their launcher is told at once, and killed.
 const SILENCE_NS: u64 = 10_000_000_000;
+/// A launcher may keep to itself what the first has printed for so long, and nothing is heard behind it.
+const PRINTING_NS: u64 = 600_000_000_000;
 const SILENCE_PATIENCE_NS: [u64; 2] = [0, 5_000_000_000];
 /// Where this process stood still for longer than this itself, it could hear nobody.
 const STOOD_STILL_NS: u64 = 1_000_000_000;
@@ -108,6 +110,9 @@ pub(super) fn attend(
         patience: Patience::default(),
         sent: None,
         deputy: &deputy,
+        printed: &printed,
+        for_people: &for_people,
+        come: 0,
         named: vec![pid],
         named_next: 0,
         alive_at: 0,
@@ -120,8 +125,10 @@ pub(super) fn attend(
     drop(deputy);
     before.end_what_came_after();
     for_people.wait_for_last(LAST_WORDS);
-    let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS);
-    let unwritten = printed.end(LAST_WORDS);
+    let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS, 0);
+    // One that was killed may have kept the rest.
+    let told = of_ranks.prints.load(Relaxed);
+    let unwritten = printed.end(LAST_WORDS, if was_killed { told } else { 0 });
     let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
         status,
@@ -152,6 +159,10 @@ struct Waited<'a> {
     /// What the launcher was sent first.
     sent: Option<i32>,
     deputy: &'a Deputy,
+    printed: &'a HandedOn,
+    for_people: &'a HandedOn,
+    /// How much had come of what ranks print when that was looked at.
+    come: u64,
     /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
     named_next: u64,
@@ -179,7 +190,8 @@ impl Waited<'_> {
                 self.tell(overdue);
             }
             let have_begun = self.of_ranks.muster.is_complete();
-            self.look_for_life(now, pid, have_begun && !has_ended);
+            let is_printing = self.look_for_print();
+            self.look_for_life(now, pid, have_begun && !has_ended && !is_printing);
             let caught = sys::caught_signal()
                 .filter(|caught| caught.impatient || may_be_asked(waited, have_begun));
             let is_named = caught.is_none_or(|caught| {
@@ -199,7 +211,7 @@ impl Waited<'_> {
                 let signal = self.dialect.asking(asked.signal, is_caught);
                 sys::CaughtSignal { signal, ..asked }
             });
-            if self.of_ranks.is_work.swap(false, Relaxed) {
+            if self.of_ranks.is_work.swap(false, Relaxed) || is_printing {
                 self.patience.hear_of_work(now);
             }
             let next = self.patience.next(now, has_ended, asked);
@@ -208,12 +220,24 @@ impl Waited<'_> {
                 self.sent.get_or_insert(signal);
             }
             if next == Some(KILL) {
-                say(
+                self.say(
                     "the launcher did not end and was killed: its processes may be left on the hosts",
                 );
             }
         }
         Ok(sys::wait_child(pid)?.status)
+    }
+
+    /// Whether something has come since of what ranks print, or is not taken while so much waits for its reader.
+    fn look_for_print(&mut self) -> bool {
+        let (come, is_full) = self.printed.come();
+        let before = std::mem::replace(&mut self.come, come);
+        come != before || is_full
+    }
+
+    /// Says it to people, and waits for none of them.
+    fn say(&self, text: &str) {
+        self.for_people.add(said(text));
     }
 
     /// Has the launcher told where ranks that are to live have given no sign of it for too long.
@@ -224,8 +248,12 @@ impl Waited<'_> {
             self.alive_at = now;
         }
         let silence = now.saturating_sub(self.alive_at);
-        let most = self.of_ranks.muster.lost_after_ns();
-        if silence <= most.saturating_add(SILENCE_NS) {
+        let most = match self.of_ranks.is_printing.load(Relaxed) {
+            true => PRINTING_NS,
+            false => SILENCE_NS,
+        };
+        let lost_after = self.of_ranks.muster.lost_after_ns();
+        if silence <= lost_after.saturating_add(most) {
             return;
         }
         // One that stands still hands on no sign.
@@ -233,7 +261,7 @@ impl Waited<'_> {
             self.alive_at = now;
         } else if self.patience.hear_of_silence(now) {
             let silence = units::Nanos(silence);
-            say(&format!(
+            self.say(&format!(
                 "no rank has given a sign of life for {silence}, and the launcher is ended"
             ));
         }
@@ -258,7 +286,7 @@ impl Waited<'_> {
             Overdue::Said => "the others are waited for; Ctrl-C ends it",
             Overdue::GivenUp => "the others are waited for no longer, and the launcher is ended",
         };
-        say(&format!("{begun}; {what}"));
+        self.say(&format!("{begun}; {what}"));
     }
 }
 
@@ -280,12 +308,12 @@ struct Patience {
 }
 
 impl Patience {
-    /// Ranks do what they said they would; once a launcher is told, that is no reason to wait.
+    /// Ranks do what they said they would, or what they print still comes; once a launcher is told, that is no reason
+    /// to wait.
     fn hear_of_work(&mut self, now: u64) {
-        if !self.is_told
-            && let Some(asked_at) = &mut self.asked_at
-        {
-            *asked_at = now;
+        if !self.is_told {
+            let since = [&mut self.asked_at, &mut self.ended_at];
+            since.into_iter().flatten().for_each(|since| *since = now);
         }
     }
 
@@ -409,6 +437,15 @@ mod tests {
         };
         assert_eq!(told(200, 300), [(3, 2)], "a removal of minutes");
         assert_eq!(told(100, 300), [(3, 2), (114, 15), (119, 9)]);
+        // What they print still comes after their end.
+        let mut patience = Patience::default();
+        let after = (0..40).filter_map(|second| {
+            if second < 20 {
+                patience.hear_of_work(second * S);
+            }
+            Some((second, patience.next(second * S, second >= 5, None)?))
+        });
+        assert_eq!(after.collect::<Vec<_>>(), [(25, 15), (29, 9)]);
         // Words that come after that hold nobody up.
         assert_eq!(told(200, 50), [(3, 2), (50, 15), (68, 9)]);
     }

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sys::{Clock as _, MachineClock};
+use units::Bytes;
 
 const ROOM: usize = 65_536;
 /// So much waits in memory for whoever reads it; the launcher waits for no reader before.
@@ -17,6 +18,8 @@ const LOOK_NS: u64 = 10_000_000;
 /// What is handed on of what a launcher or its ranks print.
 pub(super) struct HandedOn {
     seen: Arc<Seen>,
+    /// What this process itself adds.
+    own: Sender<Vec<u8>>,
     is_read: Receiver<()>,
     is_over: Receiver<()>,
 }
@@ -44,6 +47,7 @@ impl HandedOn {
         let (pieces, come) = channel();
         let seen = Arc::new(Seen::default());
         let (of_reader, of_writer) = (Arc::clone(&seen), Arc::clone(&seen));
+        let own = Sender::clone(&pieces);
         std::thread::spawn(move || {
             let _ends_with_this_thread: Sender<()> = read;
             take(from, &pieces, &of_reader);
@@ -54,9 +58,22 @@ impl HandedOn {
         });
         Self {
             seen,
+            own,
             is_read,
             is_over,
         }
+    }
+
+    /// Adds something, and waits for no reader of it.
+    pub(super) fn add(&self, text: String) {
+        self.seen.read.fetch_add(text.len() as u64, Relaxed);
+        let _the_writer_is_there_until_this_ends = self.own.send(text.into_bytes());
+    }
+
+    /// How much has come, and whether as much of it waits for its reader as may.
+    pub(super) fn come(&self) -> (u64, bool) {
+        let is_full = self.seen.held() > MOST_HELD;
+        (self.seen.read.load(Relaxed), is_full)
     }
 
     /// Waits until nobody can print anything any more, for so long at most.
@@ -65,9 +82,10 @@ impl HandedOn {
     }
 
     /// Waits for the end of it, and where nothing comes for longer than `idle`, no longer: somebody may
-    /// have been left behind who could print. Says why not all could be written; a reader who has gone
-    /// has what it wanted.
-    pub(super) fn end(self, idle: Duration) -> Option<io::Error> {
+    /// have been left behind who could print. Says why not all could be written, or why not so much has come; a reader
+    /// who has gone has what it wanted.
+    pub(super) fn end(self, idle: Duration, least: u64) -> Option<io::Error> {
+        drop(self.own);
         loop {
             let before = self.seen.read.load(Relaxed);
             if self.is_over.recv_timeout(idle) == Err(RecvTimeoutError::Disconnected) {
@@ -84,7 +102,12 @@ impl HandedOn {
                 break;
             }
         }
-        let failed = self.seen.failed.get()?;
+        let Some(failed) = self.seen.failed.get() else {
+            let (come, least) = (Bytes(self.seen.read.load(Relaxed)), Bytes(least));
+            let why = format!("of {least} the launcher has handed on {come}");
+            let is_cut = come < least;
+            return is_cut.then(|| io::Error::new(ErrorKind::UnexpectedEof, why));
+        };
         let is_loss = failed.kind() != ErrorKind::BrokenPipe;
         is_loss.then(|| io::Error::new(failed.kind(), failed.to_string()))
     }
@@ -164,8 +187,27 @@ mod tests {
         let kept = Kept::default();
         let text = b"of all ranks\n".repeat(20_000);
         let printed = HandedOn::begin(io::Cursor::new(text.clone()), kept.clone());
-        assert!(printed.end(IDLE).is_none());
+        assert!(printed.end(IDLE, text.len() as u64).is_none());
         assert!(*kept.0.lock().unwrap() == text);
+        let cut = HandedOn::begin(io::Cursor::new(text.clone()), kept);
+        let why = cut.end(IDLE, text.len() as u64 + 1).unwrap();
+        assert_eq!(why.kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_this_process_adds_waits_for_no_reader() {
+        let (from, to) = io::pipe().unwrap();
+        let said = HandedOn::begin(io::empty(), to);
+        // More than a pipe holds.
+        said.add("x".repeat(1_000_000));
+        assert_eq!(said.come(), (1_000_000, false));
+        let mut from = from;
+        let read = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            from.read_to_end(&mut all).map(|_| all.len())
+        });
+        assert!(said.end(IDLE, 0).is_none());
+        assert_eq!(read.join().unwrap().unwrap(), 1_000_000);
     }
 
     #[test]
@@ -179,7 +221,7 @@ mod tests {
             // More than a pipe holds: it is read, or this fails or waits for ever.
             to.write_all(&vec![b'x'; 1_000_000]).unwrap();
             drop(to);
-            let failed = printed.end(IDLE).map(|why| why.kind());
+            let failed = printed.end(IDLE, 0).map(|why| why.kind());
             assert_eq!(failed, Some(kind).filter(|_| is_told));
         }
     }

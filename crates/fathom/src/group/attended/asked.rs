@@ -51,10 +51,12 @@ impl SignalReach {
         below.into_iter().for_each(|child| self.add(child));
     }
 
-    /// Whether somebody has stopped one of them, which does nothing then.
+    /// Whether somebody has stopped one of those through whom ranks are heard, which hands nothing on then: what a
+    /// script runs beside them is none, and neither are the ranks.
     pub(super) fn stands_still(&self) -> bool {
-        let all = self.scripts.iter().chain(&self.launchers);
-        all.copied().any(is_stopped)
+        let all = || self.scripts.iter().chain(&self.launchers).copied();
+        let reach_ranks = all().filter(has_mark).flat_map(ways);
+        all().take(1).chain(reach_ranks).any(is_stopped)
     }
 
     /// Whether a launcher does something of its own at this signal.
@@ -90,6 +92,21 @@ fn has_mark(process: &u32) -> bool {
     is_marked || children_of(*process).iter().any(has_mark)
 }
 
+/// A launcher and what it runs that itself runs ranks, or reaches others.
+fn ways(process: u32) -> Vec<u32> {
+    let below = children_of(process).into_iter();
+    let below = below.filter(|child| has_mark(child) && !is_rank(*child));
+    std::iter::once(process)
+        .chain(below.flat_map(ways))
+        .collect()
+}
+
+/// Whether a process runs this program.
+fn is_rank(process: u32) -> bool {
+    let program = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
+    program(&process.to_string()) == program("self")
+}
+
 /// Whether a process runs a script.
 fn is_interpreter(process: u32) -> bool {
     let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
@@ -107,6 +124,17 @@ mod tests {
 
     const TERM: i32 = 15;
     const STOP: i32 = 19;
+    const CONT: i32 = 18;
+
+    fn stop(process: u32) {
+        sys::signal_process(process, STOP).unwrap();
+        let clock = MachineClock::monotonic();
+        let until = clock.now() + 30_000_000_000;
+        while !is_stopped(process) {
+            assert!(clock.now() < until);
+            std::thread::yield_now();
+        }
+    }
 
     /// A script in a process group of its own that has said how far it is.
     fn begun(script: &str) -> (Child, String) {
@@ -187,6 +215,12 @@ mod tests {
             let asked = SignalReach::of(child.id());
             assert_eq!(asked.launchers.len(), 2, "{begins}");
             assert_eq!(asked.reached(TERM), asked.launchers[1..], "{begins}");
+            // Through what stands beside it nobody is heard.
+            stop(asked.launchers[0]);
+            assert!(!asked.stands_still(), "{begins}");
+            stop(asked.launchers[1]);
+            assert!(asked.stands_still(), "{begins}");
+            sys::signal_process(asked.launchers[1], CONT).unwrap();
             asked.send(TERM);
             assert_eq!(child.wait().unwrap().code(), Some(7), "{begins}");
             // What stood beside it has had none.
@@ -202,13 +236,8 @@ mod tests {
         assert_eq!((asked.scripts.len(), asked.launchers.len()), (0, 1));
         assert_eq!(asked.reached(TERM), [child.id()]);
         assert!(!asked.stands_still());
-        asked.send(STOP);
-        let clock = MachineClock::monotonic();
-        let until = clock.now() + 30_000_000_000;
-        while !asked.stands_still() {
-            assert!(clock.now() < until);
-            std::thread::yield_now();
-        }
+        stop(child.id());
+        assert!(asked.stands_still());
         asked.send(KILL);
         child.wait().unwrap();
     }

@@ -7,7 +7,7 @@ use crate::group::printed::HandedOn;
 use crate::tell::say;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// What MPICH's launcher says of itself when it is interrupted, it writes among what ranks print.
 const OF_HYDRA: &[u8] = b"[mpiexec@";
@@ -25,6 +25,9 @@ pub(super) struct RankWords {
     pub(super) is_work: Arc<AtomicBool>,
     /// The first is there, as it has said since this was looked at.
     pub(super) is_alive: Arc<AtomicBool>,
+    /// It prints, as was the last that it has said, and how much it has said that it prints.
+    pub(super) is_printing: Arc<AtomicBool>,
+    pub(super) prints: Arc<AtomicU64>,
     pub(super) muster: Arc<Muster>,
 }
 
@@ -35,6 +38,8 @@ impl RankWords {
             has_heard: Arc::default(),
             is_work: Arc::default(),
             is_alive: Arc::default(),
+            is_printing: Arc::default(),
+            prints: Arc::default(),
             muster: Arc::clone(muster),
         }
     }
@@ -79,7 +84,12 @@ impl<R: Read> Heard<R> {
         let is_new = |text: &&str| self.mistakes.as_mut().is_none_or(|of| of.is_new(text));
         match news.for_people().filter(is_new) {
             None => self.line.clear(),
-            Some(text) if !news.is_none() => self.line = text.as_bytes().to_vec(),
+            Some(text) if !news.is_none() => {
+                // In a result a word stands where a line was not at its end.
+                let is_result = self.mistakes.is_none();
+                let own_end = text.strip_suffix('\n').filter(|_| is_result);
+                self.line = own_end.unwrap_or(text).as_bytes().to_vec();
+            }
             Some(_) => {}
         }
         if self.mistakes.is_none() && self.line.starts_with(OF_HYDRA) {
@@ -93,6 +103,10 @@ impl<R: Read> Heard<R> {
         of_ranks.is_work.fetch_or(news.is_work, Relaxed);
         let is_alive = news.is_alive || news.is_work;
         of_ranks.is_alive.fetch_or(is_alive, Relaxed);
+        if is_alive || news.prints.is_some() {
+            of_ranks.is_printing.store(!is_alive, Relaxed);
+            of_ranks.prints.fetch_add(news.prints.unwrap_or(0), Relaxed);
+        }
         of_ranks.muster.add(news.begun);
         Ok(true)
     }
@@ -166,6 +180,9 @@ mod tests {
         printed.extend(vec![b'y'; 3 << 20]);
         printed.extend(b"\nlast, without an end");
         let mut with_words = printed.clone();
+        // A script has led it into a line.
+        let inside = format!("{}\n", word.alive_line(7));
+        with_words.splice(7..7, inside.into_bytes());
         with_words.splice(
             2..2,
             b"[mpiexec@h] Press Ctrl-C again to force abort\n".to_vec(),
@@ -193,7 +210,7 @@ mod tests {
         let heard = of_ranks.clone();
         let (mut told, to) = io::pipe().unwrap();
         let said = passed_on(io::Cursor::new(lines), to, &word, of_ranks);
-        assert!(said.end(SOON).is_none());
+        assert!(said.end(SOON, 0).is_none());
         let mut people = String::new();
         told.read_to_string(&mut people).unwrap();
         assert_eq!(people, mistake);
@@ -231,7 +248,7 @@ mod tests {
         // They are waited for at the end.
         is_writing.recv().unwrap();
         let (over, is_over) = channel();
-        std::thread::spawn(move || over.send(people.end(Duration::from_millis(1)).is_none()));
+        std::thread::spawn(move || over.send(people.end(Duration::from_millis(1), 0).is_none()));
         let is_over_yet = is_over.recv_timeout(Duration::from_millis(50));
         assert_eq!(is_over_yet, Err(RecvTimeoutError::Timeout));
         drop::<Sender<()>>(held);
