@@ -409,6 +409,49 @@ mod tests {
         joined.faults.iter().map(ToString::to_string).collect()
     }
 
+    /// A rank that alone misses a threshold of all tolerates nothing by that.
+    #[test]
+    fn a_load_ends_as_all_of_its_ranks_together_did() {
+        use crate::{LoadAccount, Threshold, Verification};
+        let load = |rank, threshold: &str, errors: u64, checked: u64| {
+            let mut part = part(rank, 2);
+            part.load = Some(LoadAccount::default());
+            part.verification = Some(Verification {
+                operations: checked,
+                ..Verification::default()
+            });
+            let get = Operations {
+                count: 100,
+                errors,
+                ..Operations::default()
+            };
+            part.operations.insert("read", get);
+            part.hold_against(&[Threshold::parse(threshold).unwrap()]);
+            part
+        };
+        for (threshold, of_each, wanted) in [
+            ("count>=300", [(0, 1), (0, 1)], (Status::Ok, 0)),
+            ("count>=300", [(0, 1), (7, 1)], (Status::Failed, 1)),
+            ("count>=500", [(0, 1), (0, 1)], (Status::Ok, 3)),
+            ("errors<10%", [(0, 1), (7, 1)], (Status::Ok, 0)),
+            ("errors<1%", [(0, 1), (7, 1)], (Status::Ok, 3)),
+            ("count>=300", [(0, 0), (0, 1)], (Status::Ok, 0)),
+            ("count>=300", [(0, 0), (0, 0)], (Status::Incomplete, 5)),
+        ] {
+            let parts = of_each.iter().zip(0..);
+            let parts =
+                parts.map(|((errors, checked), rank)| load(rank, threshold, *errors, *checked));
+            let record = join(given(parts.collect())).record.unwrap();
+            let ended = (record.outcome.status, record.outcome.exit_code);
+            assert_eq!(
+                ended,
+                wanted,
+                "{threshold} {of_each:?} {:?}",
+                record.thresholds()
+            );
+        }
+    }
+
     #[test]
     fn all_ranks_are_one_record_that_knows_how_well_they_began_together() {
         let joined = join(given((0..4).rev().map(|rank| part(rank, 4)).collect()));

@@ -40,9 +40,16 @@ fn what_all_ranks_write_together_is_held_to_the_free_space() {
         let each = free * 6 / 10;
         fs::create_dir(dir.path().join("d")).unwrap();
         let files = each / 64;
+        // Of one rank the file is there already, and little of it.
+        fs::create_dir(dir.path().join("e")).unwrap();
+        fs::write(dir.path().join("e/f.worker0"), "x").unwrap();
         let words = [
             format!(
                 "run f --file-distribution per-worker --file-size {each}M --write-percent 100 --duration 0s"
+            ),
+            format!(
+                "run e/f d/f --allow-destroy e/f.worker0 --file-distribution per-worker --file-size {}M --write-percent 100 --duration 0s",
+                each / 2
             ),
             format!(
                 "run d --meta create --payload 64M --num-files {files} --dirs own --duration 0s"
@@ -57,7 +64,7 @@ fn what_all_ranks_write_together_is_held_to_the_free_space() {
             assert!(said.contains("are free where"), "{name}: {said}");
         }
         let left = fs::read_dir(dir.path()).unwrap().count();
-        assert_eq!(left, 1, "{name}: nothing was made");
+        assert_eq!(left, 2, "{name}: nothing was made");
         nobody_is_left(dir.path(), name);
     }
 }

@@ -36,6 +36,63 @@ fn uploads(server: &Server, iterations: u64) -> LoadPlan {
 }
 
 #[test]
+fn who_refuses_some_removals_is_asked_for_all_the_others() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_object(asked) && asked.number.is_multiple_of(5) => is_refused(),
+        _ => Act::Answer,
+    });
+    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(600);
+    let record = run(&plan);
+    let there = u64::try_from(server.objects()).unwrap();
+    assert!(there > 100, "{there}");
+    assert_eq!(left(&record, LeftKind::Objects), Some((there, false)));
+    let removals = record.load.unwrap().teardown.kind("delete").unwrap().count;
+    assert_eq!(removals + there, 600, "all were asked for");
+}
+
+#[test]
+fn a_server_that_refuses_all_is_not_asked_a_thousand_times_and_that_is_said() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" if is_object(asked) => is_refused(),
+        _ => Act::Answer,
+    });
+    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(600);
+    let record = run(&plan);
+    assert_eq!(left(&record, LeftKind::Objects), Some((600, false)));
+    let notes = record.notes().join("\n");
+    assert!(notes.contains("of them were not asked for"), "{notes}");
+}
+
+#[test]
+fn a_server_that_knows_no_removal_keeps_what_it_has() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "DELETE" => Act::Status(404, ""),
+        _ => Act::Answer,
+    });
+    let target = format!("http://127.0.0.1:{}/up", server.port);
+    let mut plan = plan(preset("put", 2, 60_000), &target);
+    plan.iterations = Some(20);
+    let record = run(&plan);
+    assert_eq!(server.objects(), 20);
+    assert_eq!(left(&record, LeftKind::Objects), Some((20, true)));
+}
+
+#[test]
+fn what_stays_because_it_shall_is_named() {
+    let server = Server::start(|_| Act::Answer);
+    let mut plan = reads(&server);
+    plan.keep = true;
+    let record = run(&plan);
+    // And the bucket.
+    assert_eq!(server.objects(), 21);
+    assert_eq!(left(&record, LeftKind::Kept), Some((20, false)));
+    let notes = record.notes().join("\n");
+    assert!(notes.contains("their names begin with fathom-"), "{notes}");
+}
+
+#[test]
 fn objects_whose_removal_was_not_answered_are_at_most_left() {
     let server = Server::start(|asked| match asked.method.as_str() {
         "DELETE" if is_object(asked) => Act::Lost,
