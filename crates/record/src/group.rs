@@ -162,13 +162,8 @@ impl Record {
         if let Some((skew, most)) = apart
             && self.outcome.status == Status::Ok
         {
-            self.outcome = Outcome {
-                status: Status::Apart,
-                exit_code: 4,
-                message: Some(format!(
-                    "ranks began {skew} apart, more than --max-skew {most}"
-                )),
-            };
+            let what = format!("ranks began {skew} apart, more than --max-skew {most}");
+            self.outcome = Outcome::new(Status::Apart, 4, what);
         }
     }
 

@@ -228,11 +228,12 @@ impl Waited<'_> {
         Ok(sys::wait_child(pid)?.status)
     }
 
-    /// Whether something has come since of what ranks print, or is not taken while so much waits for its reader.
+    /// Whether something has come since of what the first rank prints, or is not taken while so much waits for its
+    /// reader. What else a script prints is no sign of ranks.
     fn look_for_print(&mut self) -> bool {
         let (come, is_full) = self.printed.come();
         let before = std::mem::replace(&mut self.come, come);
-        come != before || is_full
+        is_full || come != before && self.of_ranks.is_printing.load(Relaxed)
     }
 
     /// Says it to people, and waits for none of them.

@@ -86,19 +86,17 @@ impl Launch {
         let timing = timing(matches)?;
         let max_skew = time(matches, "max-skew")?.unwrap_or(USUAL_MAX_SKEW);
         check_number(matches)?;
-        check_effect(matches)?;
-        if text("rank").is_some() {
-            return Ok(None);
-        }
+        let is_by_clock = text("rank").is_some();
         let environment = |name: &str| std::env::var(name).ok();
-        if Launched::is_of_unknown_size(&environment) {
+        if !is_by_clock && Launched::is_of_unknown_size(&environment) {
             return Err(Usage(format!(
                 "a launcher started this process among others and does not say of how many (PMIX_RANK): they would know nothing of each other. Start them with mpirun or mpiexec in place of prterun{}. If this one alone was meant: env -u PMIX_RANK fathom …",
                 unless_by_clock(has_rank(matches), ", or give each --rank NUMBER/COUNT and --start-at TIME")
             ))
             .into());
         }
-        let Some(launched) = launched() else {
+        check_effect(matches)?;
+        let Some(launched) = launched().filter(|_| !is_by_clock) else {
             return Ok(None);
         };
         let choice = match text("mpi") {
