@@ -190,8 +190,8 @@ pub(crate) fn speak_to_front(word: FrontWord) {
 pub(crate) const NOTHING_SAID: i32 = -1;
 
 /// What begins the lines that a rank says to the process that started its launcher: that it is there,
-/// how all ended, that it was told a signal, as it was told, that ranks work after one, that it lives, and that it
-/// prints much.
+/// how all ended, that it was told a signal, as it was told, that ranks work after one, that it lives, and how much
+/// it prints.
 const BEGUN: &str = "fathom-rank-begun=";
 const END: &str = "fathom-ranks-ended=";
 const SIGNAL: &str = "fathom-front-signal=";
@@ -200,19 +200,14 @@ const ALIVE: &str = "fathom-ranks-live=";
 const PRINTS: &str = "fathom-ranks-print=";
 const MARKS: [&str; 6] = [BEGUN, END, SIGNAL, WORK, ALIVE, PRINTS];
 
-/// So much may wait in a launcher for longer than anybody would wait for a sign of life.
-const MUCH: usize = 65_536;
-
-/// What the first rank prints, in which nothing else that it says is to stand. Of much it says so before to a
-/// process of ours behind the launcher.
+/// What the first rank prints, in which nothing else that it says is to stand. How much it is it says before to a
+/// process of ours behind the launcher: it may wait there for longer than anybody would wait for a sign of life.
 pub(crate) fn while_printing<T>(bytes: usize, print: impl FnOnce() -> T) -> T {
     let Some(front) = FRONT.get().filter(|_| crate::group::is_first()) else {
         return print();
     };
     speech::quietly(|| {
-        if bytes >= MUCH {
-            say(&front.prints_line(bytes));
-        }
+        say(&front.prints_line(bytes));
         print()
     })
 }

@@ -100,6 +100,12 @@ impl Failure {
         self.kind == FailureKind::Status(404)
     }
 
+    /// The same, where another server of the same store may know it.
+    pub(crate) fn knows_no_such_place(&self) -> bool {
+        let is_of_store = ["NoSuchKey", "NoSuchUpload"].contains(&self.code.as_str());
+        self.is_not_found() && !is_of_store
+    }
+
     /// Whether the answer's body had a code beside the status.
     fn has_reason(&self) -> bool {
         !self.code.is_empty()

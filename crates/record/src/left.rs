@@ -16,10 +16,18 @@ pub struct LeftOver {
     pub count: u64,
     /// Whether some of them may not be there: the server did not answer what was asked of them.
     pub is_at_most: bool,
+    /// How many of them the server was not asked to remove: it had failed to remove others too often.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_asked: u64,
     /// Why they are left; empty of what nobody was to remove.
     pub why: BTreeSet<String>,
     /// What their names begin with and where, and how they are removed.
     pub names: BTreeSet<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What is left.
@@ -46,6 +54,7 @@ impl LeftOver {
             kind: LeftKind::Posted,
             count,
             is_at_most,
+            not_asked: 0,
             why: BTreeSet::new(),
             names: BTreeSet::new(),
         }
@@ -80,6 +89,14 @@ impl fmt::Display for LeftOver {
         if !self.why.is_empty() {
             write!(f, ": {}", listed(&self.why, "; "))?;
         }
+        if self.not_asked > 0 {
+            let were = if self.not_asked == 1 { "was" } else { "were" };
+            let not_asked = self.not_asked;
+            write!(
+                f,
+                ", and so often one after another that {not_asked} of them {were} not asked for"
+            )?;
+        }
         if !self.names.is_empty() {
             let names = listed(&self.names, ", or with ");
             write!(f, "; their names begin with {names}")?;
@@ -93,6 +110,7 @@ impl LeftOver {
     fn merge(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.is_at_most |= other.is_at_most;
+        self.not_asked = self.not_asked.saturating_add(other.not_asked);
         self.why.extend(other.why);
         self.names.extend(other.names);
     }
@@ -172,12 +190,13 @@ mod tests {
     #[test]
     fn what_is_left_is_one_sentence_of_each_kind() {
         let of = |kind, count, is_at_most, why: &[&str], names: &[&str]| {
-            let [why, names] =
+            let [why, names]: [BTreeSet<String>; 2] =
                 [why, names].map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
             LeftOver {
                 kind,
                 count,
                 is_at_most,
+                not_asked: if why.is_empty() { 0 } else { count / 2 },
                 why,
                 names,
             }
@@ -204,7 +223,7 @@ mod tests {
             [
                 "a notice",
                 "1 object that this load made could not be removed: HTTP 403; their names begin with f-1 at s3://b",
-                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503; their names begin with f-1",
+                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503, and so often one after another that 1 of them was not asked for; their names begin with f-1",
                 "1 posted file stays on the server: its address is the server's own",
             ]
         );
@@ -219,8 +238,8 @@ mod tests {
         assert_eq!(
             record.notes()[1..],
             [
-                "at most 1,000 objects that this load made could not be removed: HTTP 403; HTTP 503; their names begin with f-1 at s3://b, or with f-2 at s3://b",
-                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503; their names begin with f-1",
+                "at most 1,000 objects that this load made could not be removed: HTTP 403; HTTP 503, and so often one after another that 499 of them were not asked for; their names begin with f-1 at s3://b, or with f-2 at s3://b",
+                "at most 2 multipart uploads that this load began could not be aborted: HTTP 503, and so often one after another that 1 of them was not asked for; their names begin with f-1",
                 "3 posted files stay on the server: their addresses are its own",
             ]
         );

@@ -380,6 +380,7 @@ fn left(kind: LeftKind, count: u64, why: &str, names: &str) -> LeftOver {
         kind,
         count,
         is_at_most: why == "HTTP 503",
+        not_asked: count,
         why: [why.to_owned()].into(),
         names: [names.to_owned()].into(),
     }
@@ -1007,6 +1008,7 @@ fn what_ranks_left_behind_is_summed_by_kind_and_each_keeps_its_own() {
         kind: LeftKind::Uploads,
         count: 5,
         is_at_most: true,
+        not_asked: 5,
         why: ["HTTP 403".to_owned(), "HTTP 503".to_owned()].into(),
         names: ["f-1".to_owned(), "f-2".to_owned()].into(),
     };

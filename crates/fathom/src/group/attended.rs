@@ -113,6 +113,7 @@ pub(super) fn attend(
         printed: &printed,
         for_people: &for_people,
         come: 0,
+        owed_until: None,
         named: vec![pid],
         named_next: 0,
         alive_at: 0,
@@ -120,15 +121,17 @@ pub(super) fn attend(
     };
     let status = waited.wait(pid, &end)?;
     let (was_killed, overdue) = (waited.patience.is_over, waited.overdue);
+    let was_told = waited.patience.is_told;
     let was_silent = waited.patience.silent_at.is_some();
     let sent = waited.sent.filter(|_| waited.naming.is_heard());
     drop(deputy);
     before.end_what_came_after();
     for_people.wait_for_last(LAST_WORDS);
     let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS, 0);
-    // One that was killed may have kept the rest.
-    let told = of_ranks.prints.load(Relaxed);
-    let unwritten = printed.end(LAST_WORDS, if was_killed { told } else { 0 });
+    // One that did not end by itself may have kept the rest.
+    let prints = of_ranks.prints.load(Relaxed);
+    let was_ended = was_told || status.code().is_none();
+    let unwritten = printed.end(LAST_WORDS, if was_ended { prints } else { 0 });
     let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
         status,
@@ -163,6 +166,8 @@ struct Waited<'a> {
     for_people: &'a HandedOn,
     /// How much had come of what ranks print when that was looked at.
     come: u64,
+    /// Until when it is waited for the rest of it after their end.
+    owed_until: Option<u64>,
     /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
     named_next: u64,
@@ -211,7 +216,13 @@ impl Waited<'_> {
                 let signal = self.dialect.asking(asked.signal, is_caught);
                 sys::CaughtSignal { signal, ..asked }
             });
-            if self.of_ranks.is_work.swap(false, Relaxed) || is_printing {
+            // What ranks have printed before they ended may wait in a launcher, or in what a script does with it.
+            if has_ended && self.is_owed() {
+                let until = self.owed_until;
+                self.owed_until = until.or(Some(now.saturating_add(PRINTING_NS)));
+            }
+            let is_owed = self.is_owed() && self.owed_until.is_some_and(|until| now < until);
+            if self.of_ranks.is_work.swap(false, Relaxed) || is_printing || is_owed {
                 self.patience.hear_of_work(now);
             }
             let next = self.patience.next(now, has_ended, asked);
@@ -228,12 +239,18 @@ impl Waited<'_> {
         Ok(sys::wait_child(pid)?.status)
     }
 
-    /// Whether something has come since of what the first rank prints, or is not taken while so much waits for its
-    /// reader. What else a script prints is no sign of ranks.
+    /// Whether not all has come that the first rank has said that it prints.
+    fn is_owed(&self) -> bool {
+        self.come < self.of_ranks.prints.load(Relaxed)
+    }
+
+    /// Whether something of it has come since, or is not taken while so much waits for its reader. What else a script
+    /// prints is no sign of ranks.
     fn look_for_print(&mut self) -> bool {
         let (come, is_full) = self.printed.come();
-        let before = std::mem::replace(&mut self.come, come);
-        is_full || come != before && self.of_ranks.is_printing.load(Relaxed)
+        let has_come = come != self.come && self.is_owed();
+        self.come = come;
+        is_full || has_come
     }
 
     /// Says it to people, and waits for none of them.
@@ -249,7 +266,7 @@ impl Waited<'_> {
             self.alive_at = now;
         }
         let silence = now.saturating_sub(self.alive_at);
-        let most = match self.of_ranks.is_printing.load(Relaxed) {
+        let most = match self.is_owed() {
             true => PRINTING_NS,
             false => SILENCE_NS,
         };

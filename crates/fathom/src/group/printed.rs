@@ -104,7 +104,9 @@ impl HandedOn {
         }
         let Some(failed) = self.seen.failed.get() else {
             let (come, least) = (Bytes(self.seen.read.load(Relaxed)), Bytes(least));
-            let why = format!("of {least} the launcher has handed on {come}");
+            let why = format!(
+                "of {least} that ranks printed {come} came from the launcher, which was ended"
+            );
             let is_cut = come < least;
             return is_cut.then(|| io::Error::new(ErrorKind::UnexpectedEof, why));
         };

@@ -26,15 +26,9 @@ impl Bulk {
         let left = to_u64(done.undone.len());
         if left > 0 {
             let is_given_up = done.unreached > 0 && sys::is_told_twice();
-            let mut why = why(is_given_up, done.first.as_ref());
-            if done.unreached > 0 && !is_given_up {
-                why.push_str(&format!(
-                    ", and so often one after another that {} of them were not asked for",
-                    done.unreached
-                ));
-            }
             record.leave(LeftOver {
-                why: [why].into(),
+                not_asked: if is_given_up { 0 } else { done.unreached },
+                why: [why(is_given_up, done.first.as_ref())].into(),
                 ..self.objects(
                     LeftKind::Objects,
                     left,
@@ -58,6 +52,7 @@ impl Bulk {
             kind,
             count,
             is_at_most,
+            not_asked: 0,
             why: BTreeSet::new(),
             names: [format!("{names}{removal}")].into(),
         }
@@ -74,6 +69,7 @@ fn of_open(open: &Aborted, names: &str) -> LeftOver {
         kind: LeftKind::Uploads,
         count: open.left,
         is_at_most: open.is_at_most,
+        not_asked: 0,
         why: [why(open.is_given_up, open.first.as_ref())].into(),
         names: [names.to_owned()].into(),
     }

@@ -1,7 +1,7 @@
 //! Many requests of one kind, which several clients make, and what is known of each.
 
 use crate::client::Client;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::ledger::add;
 use crate::payload::Object;
 use crate::verbs::{About, Call};
@@ -71,6 +71,7 @@ impl<T: Clone> Requests<T> {
             };
             if call.request().removes && failure.is_gone() {
                 is(RequestFate::Done);
+                self.failed.set(0);
                 continue;
             }
             if call.request().removes && failure.is_not_found() {
@@ -97,10 +98,8 @@ impl<T: Clone> Requests<T> {
         let mut others = client.thread.peers.len().saturating_sub(1);
         loop {
             let result = client.call(call, about, false, None).await;
-            let is_away = |failure: &Failure| {
-                matches!(failure.kind, FailureKind::Connect | FailureKind::Broken)
-            };
-            if others == 0 || !call.request().removes || !result.as_ref().is_err_and(is_away) {
+            let knows_not = |failure: &Failure| failure.may_pass() || failure.knows_no_such_place();
+            if others == 0 || !call.request().removes || !result.as_ref().is_err_and(knows_not) {
                 return result;
             }
             others -= 1;

@@ -25,8 +25,7 @@ pub(super) struct RankWords {
     pub(super) is_work: Arc<AtomicBool>,
     /// The first is there, as it has said since this was looked at.
     pub(super) is_alive: Arc<AtomicBool>,
-    /// It prints, as was the last that it has said, and how much it has said that it prints.
-    pub(super) is_printing: Arc<AtomicBool>,
+    /// How much it has said that it prints.
     pub(super) prints: Arc<AtomicU64>,
     pub(super) muster: Arc<Muster>,
 }
@@ -38,7 +37,6 @@ impl RankWords {
             has_heard: Arc::default(),
             is_work: Arc::default(),
             is_alive: Arc::default(),
-            is_printing: Arc::default(),
             prints: Arc::default(),
             muster: Arc::clone(muster),
         }
@@ -81,18 +79,20 @@ impl<R: Read> Heard<R> {
             return Ok(false);
         }
         let news = self.word.hear(&String::from_utf8_lossy(&self.line));
+        let is_result = self.mistakes.is_none();
         let is_new = |text: &&str| self.mistakes.as_mut().is_none_or(|of| of.is_new(text));
-        match news.for_people().filter(is_new) {
-            None => self.line.clear(),
-            Some(text) if !news.is_none() => {
-                // In a result a word stands where a line was not at its end.
-                let is_result = self.mistakes.is_none();
-                let own_end = text.strip_suffix('\n').filter(|_| is_result);
-                self.line = own_end.unwrap_or(text).as_bytes().to_vec();
+        if is_result && !news.is_none() {
+            // In a result a word stands anywhere, with the end of its own line: all else is the result's.
+            let own_end = news.rest.strip_suffix('\n').unwrap_or(&news.rest);
+            self.line = own_end.as_bytes().to_vec();
+        } else {
+            match news.for_people().filter(is_new) {
+                None => self.line.clear(),
+                Some(text) if !news.is_none() => self.line = text.as_bytes().to_vec(),
+                Some(_) => {}
             }
-            Some(_) => {}
         }
-        if self.mistakes.is_none() && self.line.starts_with(OF_HYDRA) {
+        if is_result && self.line.starts_with(OF_HYDRA) {
             say(String::from_utf8_lossy(&self.line).trim_end());
             self.line.clear();
         }
@@ -103,10 +103,7 @@ impl<R: Read> Heard<R> {
         of_ranks.is_work.fetch_or(news.is_work, Relaxed);
         let is_alive = news.is_alive || news.is_work;
         of_ranks.is_alive.fetch_or(is_alive, Relaxed);
-        if is_alive || news.prints.is_some() {
-            of_ranks.is_printing.store(!is_alive, Relaxed);
-            of_ranks.prints.fetch_add(news.prints.unwrap_or(0), Relaxed);
-        }
+        of_ranks.prints.fetch_add(news.prints.unwrap_or(0), Relaxed);
         of_ranks.muster.add(news.begun);
         Ok(true)
     }
@@ -180,9 +177,11 @@ mod tests {
         printed.extend(vec![b'y'; 3 << 20]);
         printed.extend(b"\nlast, without an end");
         let mut with_words = printed.clone();
-        // A script has led it into a line.
-        let inside = format!("{}\n", word.alive_line(7));
-        with_words.splice(7..7, inside.into_bytes());
+        // A script has led it into lines: behind a name, and between a line and where it was to stand.
+        for at in [8, 4] {
+            let inside = format!("{}\n", word.alive_line(7));
+            with_words.splice(at..at, inside.into_bytes());
+        }
         with_words.splice(
             2..2,
             b"[mpiexec@h] Press Ctrl-C again to force abort\n".to_vec(),
