@@ -248,8 +248,7 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Status;
-    use record::{PlannedArm, PlannedRow, Trial};
+    use record::{PlannedArm, PlannedRow, Status, Trial};
 
     fn plan(stopping: Stopping, most_passes: u32) -> PlanFacts {
         let arm = |name: &str, role| PlannedArm {

@@ -217,11 +217,9 @@ impl Waited<'_> {
                 sys::CaughtSignal { signal, ..asked }
             });
             // What ranks have printed before they ended may wait in a launcher, or in what a script does with it.
-            if has_ended && self.is_owed() {
-                let until = self.owed_until;
-                self.owed_until = until.or(Some(now.saturating_add(PRINTING_NS)));
-            }
-            let is_owed = self.is_owed() && self.owed_until.is_some_and(|until| now < until);
+            let until = now.saturating_add(PRINTING_NS);
+            let is_owed =
+                has_ended && self.is_owed() && now < *self.owed_until.get_or_insert(until);
             if self.of_ranks.is_work.swap(false, Relaxed) || is_printing || is_owed {
                 self.patience.hear_of_work(now);
             }

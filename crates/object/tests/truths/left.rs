@@ -28,6 +28,13 @@ fn reads(server: &Server) -> LoadPlan {
     plan
 }
 
+/// A load of more objects than are removed at once by far.
+fn puts(server: &Server) -> LoadPlan {
+    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(600);
+    plan
+}
+
 /// A load of multipart uploads by one user.
 fn uploads(server: &Server, iterations: u64) -> LoadPlan {
     let mut plan = plan(preset("multipart", 1, 60_000), &server.s3("bucket"));
@@ -41,9 +48,7 @@ fn who_refuses_some_removals_is_asked_for_all_the_others() {
         "DELETE" if is_object(asked) && asked.number.is_multiple_of(5) => is_refused(),
         _ => Act::Answer,
     });
-    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
-    plan.iterations = Some(600);
-    let record = run(&plan);
+    let record = run(&puts(&server));
     let there = u64::try_from(server.objects()).unwrap();
     assert!(there > 100, "{there}");
     assert_eq!(left(&record, LeftKind::Objects), Some((there, false)));
@@ -57,9 +62,7 @@ fn a_server_that_refuses_all_is_not_asked_a_thousand_times_and_that_is_said() {
         "DELETE" if is_object(asked) => is_refused(),
         _ => Act::Answer,
     });
-    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
-    plan.iterations = Some(600);
-    let record = run(&plan);
+    let record = run(&puts(&server));
     assert_eq!(left(&record, LeftKind::Objects), Some((600, false)));
     let notes = record.notes().join("\n");
     assert!(notes.contains("of them were not asked for"), "{notes}");

@@ -1,6 +1,5 @@
 use super::*;
-use record::Status;
-use record::{HostAccount, Outcome, StonewallAccount};
+use record::{HostAccount, Outcome, Status, StonewallAccount};
 use units::Nanos;
 
 fn stonewall(fewest: u64, most: u64, cut: u32) -> Option<StonewallAccount> {
