@@ -396,6 +396,7 @@ fn privileged_a_host_whose_link_is_cut_is_named_and_nobody_waits_for_it() {
             return;
         };
         unknown(&network, &launcher);
+        together(&network, &launcher);
         cut(&network, &launcher);
     }
 }
@@ -420,6 +421,33 @@ fn unknown(network: &Network, launcher: &Launcher) {
     wait_for(&format!("{name}: the end of what it began"), || {
         network.ranks_on(1).is_empty().then_some(())
     });
+}
+
+/// Hosts with names of their own that write to one disk of one machine are held to its free space together, however
+/// small the payloads are that they write.
+fn together(network: &Network, launcher: &Launcher) {
+    let name = launcher.name;
+    let dir = network.dir.path();
+    let free = sys::free_bytes(dir).unwrap().unwrap();
+    fs::create_dir(dir.join("d")).unwrap();
+    // Each needs a block.
+    let files = free / 4096 * 4 / 10;
+    for words in [
+        format!(
+            "run f --file-distribution per-worker --file-size {}M --write-percent 100",
+            (free >> 20) * 4 / 10
+        ),
+        format!("run d --meta create --payload 100 --num-files {files} --dirs own"),
+    ] {
+        let words = format!("{words} --duration 0s --no-live --records none.jsonl");
+        let output = network.line_by(launcher, &words).output().unwrap();
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {words}: {text}");
+        let told = "4 ranks together: ";
+        assert_eq!(text.matches(told).count(), 1, "{name}: {words}: {text}");
+    }
+    assert_eq!(fs::read_dir(dir.join("d")).unwrap().count(), 0, "{name}");
+    fs::remove_dir(dir.join("d")).unwrap();
 }
 
 /// After so long without a word of it a rank is lost.

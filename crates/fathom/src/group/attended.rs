@@ -4,6 +4,7 @@
 mod asked;
 mod heard;
 mod left;
+mod owed;
 mod repeats;
 
 use super::launcher::{Dialect, SIGNAL_HANDED_ON};
@@ -16,6 +17,7 @@ use anyhow::{Context as _, Result};
 use asked::SignalReach;
 use heard::{Heard, RankWords, passed_on};
 use left::Before;
+use owed::Owed;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -38,8 +40,6 @@ const END_PATIENCE_NS: [u64; 2] = [6_000_000_000, 10_000_000_000];
 /// Where no rank gives a sign of life any more for so much longer than one may be silent, and none has said how it
 /// ended, all have died without a word: their launcher is told at once, and killed.
 const SILENCE_NS: u64 = 10_000_000_000;
-/// A launcher may keep to itself what the first has printed for so long, and nothing is heard behind it.
-const PRINTING_NS: u64 = 600_000_000_000;
 const SILENCE_PATIENCE_NS: [u64; 2] = [0, 5_000_000_000];
 /// Where this process stood still for longer than this itself, it could hear nobody.
 const STOOD_STILL_NS: u64 = 1_000_000_000;
@@ -112,8 +112,7 @@ pub(super) fn attend(
         deputy: &deputy,
         printed: &printed,
         for_people: &for_people,
-        come: 0,
-        owed_until: None,
+        owed: Owed::default(),
         named: vec![pid],
         named_next: 0,
         alive_at: 0,
@@ -164,10 +163,7 @@ struct Waited<'a> {
     deputy: &'a Deputy,
     printed: &'a HandedOn,
     for_people: &'a HandedOn,
-    /// How much had come of what ranks print when that was looked at.
-    come: u64,
-    /// Until when it is waited for the rest of it after their end.
-    owed_until: Option<u64>,
+    owed: Owed,
     /// Whom the deputy would tell: from its beginning on what was started.
     named: Vec<u32>,
     named_next: u64,
@@ -195,7 +191,7 @@ impl Waited<'_> {
                 self.tell(overdue);
             }
             let have_begun = self.of_ranks.muster.is_complete();
-            let is_printing = self.look_for_print();
+            let is_printing = self.look_for_print(now);
             self.look_for_life(now, pid, have_begun && !has_ended && !is_printing);
             let caught = sys::caught_signal()
                 .filter(|caught| caught.impatient || may_be_asked(waited, have_begun));
@@ -217,9 +213,7 @@ impl Waited<'_> {
                 sys::CaughtSignal { signal, ..asked }
             });
             // What ranks have printed before they ended may wait in a launcher, or in what a script does with it.
-            let until = now.saturating_add(PRINTING_NS);
-            let is_owed =
-                has_ended && self.is_owed() && now < *self.owed_until.get_or_insert(until);
+            let is_owed = has_ended && self.owed.is_waited_for(now);
             if self.of_ranks.is_work.swap(false, Relaxed) || is_printing || is_owed {
                 self.patience.hear_of_work(now);
             }
@@ -237,17 +231,17 @@ impl Waited<'_> {
         Ok(sys::wait_child(pid)?.status)
     }
 
-    /// Whether not all has come that the first rank has said that it prints.
-    fn is_owed(&self) -> bool {
-        self.come < self.of_ranks.prints.load(Relaxed)
-    }
-
-    /// Whether something of it has come since, or is not taken while so much waits for its reader. What else a script
-    /// prints is no sign of ranks.
-    fn look_for_print(&mut self) -> bool {
+    /// Whether some more has come of what the first rank prints, or is not taken while so much waits for its reader.
+    fn look_for_print(&mut self, now: u64) -> bool {
         let (come, is_full) = self.printed.come();
-        let has_come = come != self.come && self.is_owed();
-        self.come = come;
+        let prints = self.of_ranks.prints.load(Relaxed);
+        let has_come = self.owed.look(now, come, prints);
+        if is_full {
+            self.owed.hear_of_reader(now);
+        }
+        if let Some(news) = self.owed.news(now) {
+            self.say(&news);
+        }
         is_full || has_come
     }
 
@@ -260,16 +254,13 @@ impl Waited<'_> {
     fn look_for_life(&mut self, now: u64, pid: u32, are_to_live: bool) {
         let stood_still = now.saturating_sub(self.looked_at) > STOOD_STILL_NS;
         self.looked_at = now;
-        if self.of_ranks.is_alive.swap(false, Relaxed) || !are_to_live || stood_still {
+        let is_owed = self.owed.is_waited_for(now);
+        if self.of_ranks.is_alive.swap(false, Relaxed) || !are_to_live || stood_still || is_owed {
             self.alive_at = now;
         }
         let silence = now.saturating_sub(self.alive_at);
-        let most = match self.is_owed() {
-            true => PRINTING_NS,
-            false => SILENCE_NS,
-        };
         let lost_after = self.of_ranks.muster.lost_after_ns();
-        if silence <= lost_after.saturating_add(most) {
+        if silence <= lost_after.saturating_add(SILENCE_NS) {
             return;
         }
         // One that stands still hands on no sign.

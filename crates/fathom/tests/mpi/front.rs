@@ -167,6 +167,35 @@ fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
     }
 }
 
+/// It is not ended for the silence of its ranks, which have ended: what they printed stands between them and here.
+#[test]
+fn a_result_that_a_script_hands_on_late_is_whole() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let program = launcher.program.display();
+        // Longer than a launcher is waited for that does not end.
+        let late = "2>&1 | (sleep 9; cat)";
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\n{program} \"$@\" {late}\n"
+        );
+        script(dir.path(), &text);
+        let words = format!("{SHORT} --output-format json --hosts localhost:2");
+        let mut line = Command::new("timeout");
+        line.args(["-k", "5", "300", FATHOM])
+            .args(words.split_whitespace())
+            .args(["--launcher", "./launch.sh"]);
+        let output = line.current_dir(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        // Words of ranks were led into it.
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains("fathom-ranks"), "{name}: {text}");
+        let begin = text.find('{').expect("a result");
+        let result = serde_json::from_str::<serde_json::Value>(&text[begin..]);
+        assert!(result.is_ok(), "{name}: {text}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 #[test]
 fn a_result_of_which_nobody_reads_the_rest_is_no_success_where_the_end_is_asked_for_twice() {
     for launcher in launchers_by_kind() {

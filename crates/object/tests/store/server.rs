@@ -23,6 +23,8 @@ pub(crate) struct Asked {
     /// From 1, over all connections.
     pub(crate) number: u64,
     pub(crate) head: String,
+    /// By which of its addresses the server was asked; the first is 0.
+    pub(crate) way: usize,
 }
 
 /// What is done with a request.
@@ -115,13 +117,13 @@ pub(crate) struct State {
 pub(crate) struct Server {
     pub(crate) state: Arc<State>,
     pub(crate) port: u16,
+    /// All its ports; the first is that one.
+    ports: Vec<u16>,
 }
 
 impl Server {
     /// Starts a server on a free port.
     pub(crate) fn start(rule: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State {
             rule: Box::new(rule),
             objects: Mutex::default(),
@@ -133,25 +135,19 @@ impl Server {
             open: Mutex::default(),
             down: AtomicBool::new(false),
         });
-        let shared = Arc::clone(&state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if shared.down.load(SeqCst) {
-                    return;
-                }
-                let Ok(stream) = stream else { return };
-                let _no_matter = stream.set_nodelay(true);
-                shared.connections.fetch_add(1, SeqCst);
-                shared
-                    .open
-                    .lock()
-                    .unwrap()
-                    .push(stream.try_clone().unwrap());
-                let state = Arc::clone(&shared);
-                std::thread::spawn(move || state.serve(stream));
-            }
-        });
-        Self { state, port }
+        let port = State::listen(&state, 0);
+        Self {
+            state,
+            port,
+            ports: vec![port],
+        }
+    }
+
+    /// Another address of the same store.
+    pub(crate) fn other_way(&mut self) -> u16 {
+        let port = State::listen(&self.state, self.ports.len());
+        self.ports.push(port);
+        port
     }
 
     pub(crate) fn s3(&self, bucket: &str) -> String {
@@ -182,11 +178,38 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.state.stop();
-        let _wakes_the_listener = TcpStream::connect(("127.0.0.1", self.port));
+        for port in &self.ports {
+            let _wakes_the_listener = TcpStream::connect(("127.0.0.1", *port));
+        }
     }
 }
 
 impl State {
+    /// Takes connections on a free port.
+    fn listen(state: &Arc<Self>, way: usize) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::clone(state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.down.load(SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { return };
+                let _no_matter = stream.set_nodelay(true);
+                shared.connections.fetch_add(1, SeqCst);
+                shared
+                    .open
+                    .lock()
+                    .unwrap()
+                    .push(stream.try_clone().unwrap());
+                let state = Arc::clone(&shared);
+                std::thread::spawn(move || state.serve(stream, way));
+            }
+        });
+        port
+    }
+
     /// Ends every connection and takes no other.
     pub(crate) fn stop(&self) {
         self.down.store(true, SeqCst);
@@ -195,11 +218,11 @@ impl State {
         }
     }
 
-    fn serve(&self, stream: TcpStream) -> Option<()> {
+    fn serve(&self, stream: TcpStream, way: usize) -> Option<()> {
         let mut out = stream.try_clone().ok()?;
         let mut input = BufReader::new(stream);
         loop {
-            let (asked, body) = self.read(&mut input)?;
+            let (asked, body) = self.read(&mut input, way)?;
             let act = (self.rule)(&asked);
             if self.down.load(SeqCst) {
                 let _no_matter = out.shutdown(Shutdown::Both);
@@ -255,7 +278,7 @@ impl State {
         }
     }
 
-    fn read(&self, input: &mut BufReader<TcpStream>) -> Option<(Asked, Vec<u8>)> {
+    fn read(&self, input: &mut BufReader<TcpStream>, way: usize) -> Option<(Asked, Vec<u8>)> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if input.read_line(&mut head).ok()? == 0 {
@@ -283,6 +306,7 @@ impl State {
                 query,
                 number,
                 head,
+                way,
             },
             body,
         ))

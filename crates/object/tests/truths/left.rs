@@ -400,3 +400,33 @@ fn a_store_that_does_not_say_what_is_gone_is_asked_for_all_objects() {
     assert_eq!(left(&record, LeftKind::Objects), Some((200, true)));
     assert!(server.requests() > 400, "{}", server.requests());
 }
+
+/// One address of a store dies when the load is over, or answers as one that knows the store no more: the other removes.
+/// The bucket is left where it was made, for another address could be another store's; that is said.
+#[test]
+fn what_one_endpoint_does_not_remove_another_is_asked_for() {
+    for act in [
+        Act::Hang,
+        Act::Status(503, "SlowDown"),
+        Act::Status(404, ""),
+    ] {
+        let mut server = Server::start(move |asked| match asked.method.as_str() {
+            "DELETE" if asked.way == 0 => act,
+            _ => Act::Answer,
+        });
+        let (first, other) = (server.s3("bucket"), server.other_way());
+        let mut plan = plan(
+            preset("put", 2, 60_000),
+            &format!("{first},http://127.0.0.1:{other}"),
+        );
+        plan.iterations = Some(200);
+        let record = run(&plan);
+        let there = server.state.objects.lock().unwrap();
+        let there: Vec<&String> = there.keys().collect();
+        assert_eq!(there, ["/bucket"], "{act:?}");
+        assert_eq!(record.left_over, [], "{act:?}");
+        let notes = record.notes().join("\n");
+        let told = format!("it is left at 127.0.0.1:{}/bucket", server.port);
+        assert!(notes.contains(&told), "{act:?}: {notes}");
+    }
+}
