@@ -3,7 +3,7 @@
 
 mod speech;
 
-use crate::tell::say;
+use crate::tell::{is_held, print_held, say};
 use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
@@ -219,6 +219,14 @@ pub(crate) fn say_end(code: i32) {
     }
 }
 
+/// The last of a process that ends without coming back from its library.
+pub(crate) fn say_last(code: i32) {
+    if crate::group::is_first() {
+        let code = print_held().map_or_else(|error| code_of(&error), |()| code);
+        say_end(code);
+    }
+}
+
 /// Whether a process of ours started the launcher, and is told how all ended.
 pub(crate) fn has_front() -> bool {
     FRONT.get().is_some()
@@ -253,6 +261,12 @@ pub(crate) fn from_launcher(code: i32) -> Option<i32> {
 
 /// A verb's outcome as an exit code, its error told.
 pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
+    if is_held() {
+        // One beside this whose library still ends needs the launcher, too.
+        crate::group::wait_for_others();
+    }
+    let printed = print_held();
+    let outcome = outcome.and_then(|code| printed.map(|()| code));
     let code = outcome.unwrap_or_else(|error| {
         if !(error.is::<OptionsRefused>() && crate::group::is_said_by_another()) {
             say(&format!("error: {}", told(&error)));
@@ -263,6 +277,7 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
         say_end(code);
     }
     let own = as_heard(crate::group::leave(code));
+    crate::group::watch_the_end(own);
     ExitCode::from(u8::try_from(own).unwrap_or(1))
 }
 

@@ -42,7 +42,7 @@ pub(crate) use course::GroupOutput;
 pub(crate) use ending::refuse;
 pub(crate) use front::LaunchFront;
 pub(crate) use launched::{Launch, is_first, is_launched, refuse_several};
-pub(crate) use leaving::leave;
+pub(crate) use leaving::{leave, wait_for_others, watch_the_end};
 pub(crate) use options::{add, add_connected, is_watched, note_front};
 pub(crate) use own_files::FileReaders;
 pub(crate) use place::{RankPlace, check_shift, notice};

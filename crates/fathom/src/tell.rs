@@ -2,6 +2,10 @@
 //! what people read is made fit for a terminal here, and for the log of a job whose runner obeys
 //! some lines.
 
+mod held;
+
+pub(crate) use held::{hold_back, is_held};
+
 use crate::run::switch;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches};
@@ -100,9 +104,17 @@ impl HasColour {
 /// Prints a result for programs.
 pub(crate) fn tell_form(form: &str) -> Result<()> {
     let end = if form.ends_with('\n') { "" } else { "\n" };
-    let form = format!("{form}{end}");
-    let print = || std::io::stdout().write_all(form.as_bytes());
-    match crate::exit::while_printing(form.len(), print) {
+    unless_nobody_reads(held::print(format!("{form}{end}")))
+}
+
+/// Prints what was held back, if something was.
+pub(crate) fn print_held() -> Result<()> {
+    unless_nobody_reads(held::print_held())
+}
+
+/// A reader that has gone is no error, and neither is a terminal that hung up.
+fn unless_nobody_reads(printed: std::io::Result<()>) -> Result<()> {
+    match printed {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(_) if sys::caught_signal().is_some_and(sys::CaughtSignal::terminal_is_gone) => Ok(()),
         other => other.context("cannot write to standard output"),

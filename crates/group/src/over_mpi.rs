@@ -32,11 +32,13 @@ pub enum ConnectError {
 }
 
 /// How a process leaves its group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
-    Close,
+    Close(AtLast),
     Abort,
 }
+
+/// What is done before the process ends without the library's end.
+type AtLast = Box<dyn FnOnce() + Send>;
 
 /// A rank that is connected with the others.
 pub struct Connected {
@@ -115,11 +117,11 @@ pub fn connect(
 }
 
 impl Connected {
-    /// Ends the library, and what it keeps of the process's end, with its exit code; whether the
-    /// library ended as it should.
+    /// Ends the library; whether it ended as it should. Where it does not come to its end, the process ends with
+    /// this code, and `at_last` before that.
     #[must_use]
-    pub fn close(self, code: i32) -> bool {
-        self.end(Leaving::Close, code)
+    pub fn close(self, code: i32, at_last: impl FnOnce() + Send + 'static) -> bool {
+        self.end(Leaving::Close(Box::new(at_last)), code)
     }
 
     /// Ends all ranks, also those that answer nobody.
@@ -155,14 +157,17 @@ fn live(
     while clock.now() < until && world.has_sent() == Ok(false) {
         clock.sleep_until(clock.now() + 1_000_000);
     }
-    let how = leaving.recv().unwrap_or(Leaving::Close);
-    watch_the_end(clock, code);
-    match how {
-        Leaving::Close => {
+    let how = leaving.recv();
+    match how.unwrap_or_else(|_| Leaving::Close(Box::new(|| ()))) {
+        Leaving::Close(at_last) => {
+            let _watch_over_it = watch_the_end(code, at_last);
             part(&mut world, &clock);
             return world.close().is_ok();
         }
-        Leaving::Abort => world.abort(code.load(Relaxed)),
+        Leaving::Abort => {
+            let _watch_over_it = watch_the_end(code, Box::new(|| ()));
+            world.abort(code.load(Relaxed));
+        }
     }
     false
 }
@@ -179,20 +184,23 @@ fn part(world: &mut World, clock: &MachineClock) {
     }
 }
 
-/// Ends the process where the library does not come to its end: it may wait for ever for a rank
+/// Ends the process where the library does not come to its end while this is kept: it may wait for ever for a rank
 /// that answers nobody.
-fn watch_the_end(clock: MachineClock, code: &Arc<AtomicI32>) {
+fn watch_the_end(code: &Arc<AtomicI32>, at_last: AtLast) -> Sender<()> {
     let code = Arc::clone(code);
-    let until = clock.now().saturating_add(CLOSE_NS);
+    let (is_watched, watched) = channel::<()>();
     let watch = move || {
-        while clock.now() < until {
-            clock.sleep_until(until);
+        let most = Duration::from_nanos(CLOSE_NS);
+        if watched.recv_timeout(most) == Err(RecvTimeoutError::Disconnected) {
+            return;
         }
+        at_last();
         let code = code.load(Relaxed);
         sys::exit_at_once(if code == NO_CODE { 1 } else { code });
     };
     let thread = std::thread::Builder::new().name("fathom-watch".into());
     let _without_a_watch_the_library_is_trusted = thread.spawn(watch);
+    is_watched
 }
 
 impl Carrier for World {

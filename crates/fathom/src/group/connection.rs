@@ -3,6 +3,7 @@
 use super::alive::RankProcess;
 use super::view::{GroupView, locked};
 use super::words::{SAID, fault_of, fault_word, said};
+use crate::exit::say_last;
 use anyhow::Result;
 use group::{
     AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
@@ -306,13 +307,14 @@ impl RankLink {
         }
         let own = locked(&self.own).take();
         let Some(own) = own else { return };
-        let code = crate::exit::as_heard(code);
+        let heard = crate::exit::as_heard(code);
         if self.seen.lost().is_empty() {
-            if own.close(code) {
+            if own.close(heard, move || say_last(code)) {
                 super::leaving::ended_whole(self.size);
             }
         } else {
-            own.abort(code);
+            say_last(code);
+            own.abort(heard);
         }
     }
 }

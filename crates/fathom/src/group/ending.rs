@@ -8,7 +8,7 @@ use super::together::WorkEnd;
 use super::words::fault_by;
 use crate::context;
 use crate::exit::{code_of, told};
-use crate::tell::say;
+use crate::tell::{is_held, say};
 use anyhow::Result;
 use host::{Machine, PeerFault};
 use record::{Outcome, Record, Status};
@@ -34,7 +34,8 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
             connection.loss().text
         ));
     }
-    if connection.is_root() || connection.has_lost_root() {
+    let says_later = connection.is_root() && is_held();
+    if connection.is_root() && !says_later || connection.has_lost_root() {
         crate::exit::say_end(code);
     }
     connection.end(code, &why_left(outcome.as_ref().err()));

@@ -15,6 +15,8 @@ const MOST_NS: u64 = 5_000_000_000;
 /// Those on other machines have so long.
 const ELSEWHERE_NS: u64 = 100_000_000;
 const LOOK_NS: u64 = 2_000_000;
+/// A process has so long to end.
+const END_NS: u64 = 3_000_000_000;
 /// The exit code of what is refused before ranks have met: it is refused to all of them.
 const REFUSED: i32 = 2;
 
@@ -47,11 +49,28 @@ pub(crate) fn leave(code: i32) -> i32 {
     if launched.rank > 0 {
         return 0;
     }
-    wait_for_others(launched.size);
+    wait_for_others();
     code
 }
 
-fn wait_for_others(size: u32) {
+/// A rank ends with the code within this time: what a library does when the process ends may not come to its end
+/// either.
+pub(crate) fn watch_the_end(code: i32) {
+    if launched().is_none() {
+        return;
+    }
+    let watch = move || {
+        let clock = MachineClock::monotonic();
+        clock.sleep_until(clock.now() + END_NS);
+        sys::exit_at_once(code);
+    };
+    let thread = std::thread::Builder::new().name("fathom-watch".into());
+    let _without_a_watch_the_library_is_trusted = thread.spawn(watch);
+}
+
+/// Waits until the others have ended.
+pub(crate) fn wait_for_others() {
+    let size = launched().map_or(1, |launched| launched.size);
     let Ok(own) = fs::read_link("/proc/self/exe") else {
         return;
     };

@@ -13,7 +13,7 @@ use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
 use crate::run::{OTHERS_NOT_BEGUN, cut_between, is_over, of_job};
-use crate::tell::say;
+use crate::tell::{hold_back, say};
 use crate::{context, target};
 use anyhow::Result;
 use clap::ArgMatches;
@@ -64,6 +64,9 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         connection.end(2, &why_left(Some(&wrong)));
         // Each of them is alone. The first speaks, and has the code of all.
         return if launch.is_root() { Err(wrong) } else { Ok(0) };
+    }
+    if connection.is_root() {
+        hold_back();
     }
     let connection = Arc::new(connection);
     let mut group = RankGroup {

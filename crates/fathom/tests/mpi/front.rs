@@ -130,6 +130,32 @@ fn a_result_that_is_read_long_after_the_end_is_whole() {
     }
 }
 
+/// A launcher that stands still with what nobody reads keeps no rank from its end, and loses nothing of it.
+#[test]
+fn a_result_of_a_launcher_typed_by_hand_is_whole_for_a_late_reader() {
+    for launcher in launchers() {
+        let (name, dir) = (launcher.name, place());
+        // More than pipes hold, and less than whoever prints would have to wait with.
+        let words = format!("{SHORT} --output-format json");
+        let mut line = launcher.line("2", dir.path(), &words);
+        let line = line.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = line.spawn().unwrap();
+        wait_for("the whole record", || {
+            kept(dir.path()).filter(|record| record.outcome.status == Status::Ok)
+        });
+        // Longer than a library has for its end.
+        let clock = MachineClock::monotonic();
+        clock.sleep_until(clock.now() + 6_000_000_000);
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{name}: {told}");
+        let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
+        assert!(result.is_ok(), "{name}: {} bytes", output.stdout.len());
+        assert!(output.stdout.len() > 150_000, "{name}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 /// What is started as the launcher, `./launch.sh`.
 fn script(dir: &Path, text: &str) {
     let place = dir.join("launch.sh");
@@ -212,10 +238,14 @@ fn a_result_of_which_nobody_reads_the_rest_is_no_success_where_the_end_is_asked_
         wait_for("the whole record", || {
             kept(dir.path()).filter(|record| record.outcome.status == Status::Ok)
         });
+        // The rest is the front's own to write then.
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        wait_for("the end of all others", || {
+            let left = fs::read_to_string(&children).unwrap();
+            left.is_empty().then_some(())
+        });
         let clock = MachineClock::monotonic();
         let wait = |ns| clock.sleep_until(clock.now() + ns);
-        // Its ranks have ended by now, and the rest is the front's own to write.
-        wait(4_000_000_000);
         for _ in 0..2 {
             signal(child.id(), "INT");
             wait(800_000_000);
