@@ -48,6 +48,16 @@ impl<'a> Effective<'a> {
             .map(|size| size.0)
     }
 
+    /// The one size in bytes of transfers: of operations on names their payload, of others the block size. `None`
+    /// if there are several.
+    #[must_use]
+    pub fn transfer_bytes(self) -> Option<u64> {
+        match self.text("meta") {
+            None | Some("") => self.block_bytes(),
+            Some(_) => Some(Bytes::parse(self.text("payload")?).ok()?.0),
+        }
+    }
+
     /// Share of reads among reads and writes, 0 to 1: as configured, else as counted.
     #[must_use]
     pub fn read_share(self) -> Option<f64> {
@@ -185,6 +195,16 @@ mod tests {
             Effective::of(&with(&[("block-size", "4k/60:64k/40")])).block_bytes(),
             None
         );
+    }
+
+    #[test]
+    fn operations_on_names_transfer_their_payload() {
+        let names = [("block-size", "4k"), ("meta", "create,read")];
+        let [read, write] = names;
+        let of = |payload| Effective::of(&with(&[read, write, payload])).transfer_bytes();
+        assert_eq!(of(("payload", "8192")), Some(8192));
+        assert_eq!(of(("dirs", "own")), None);
+        assert_eq!(Effective::of(&with(&[read])).transfer_bytes(), Some(4096));
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub enum GroupEvent {
     Halted,
     /// What had done most when the time was over, of all.
     Reached(u64),
+    /// All have left so many steps of the work.
+    Left(u64),
     Snapshot(u32, Word),
     Lost(Vec<u32>),
     End(MemberEnd),
@@ -257,6 +259,10 @@ fn perform(
             Act::Compared(drift) => tell(GroupEvent::Compared(drift)),
             Act::Halted => tell(GroupEvent::Halted),
             Act::Reached(most) => tell(GroupEvent::Reached(most)),
+            Act::Left(steps) => {
+                looks.begun();
+                tell(GroupEvent::Left(steps));
+            }
             Act::Snapshot(rank, word) => tell(GroupEvent::Snapshot(rank, word)),
             Act::Lost(ranks) => tell(GroupEvent::Lost(ranks)),
             Act::End(ending) => {
@@ -385,6 +391,7 @@ mod tests {
         for ends in [
             Message::Halt { start: 1 },
             Message::Reached { start: 1, most: 5 },
+            Message::Left { start: 1, steps: 1 },
             Message::Lost { ranks: vec![1] },
         ] {
             begin(&mut looks);

@@ -45,6 +45,9 @@ pub struct GroupMember {
     /// What it had done when the time was over, and what the greatest of all is.
     reached: Option<u64>,
     most: Option<u64>,
+    /// Steps of the work that it has left, and that all have.
+    left: u64,
+    left_by_all: u64,
     lost: Vec<u32>,
     next_ask: u64,
     next_tell: u64,
@@ -76,6 +79,8 @@ impl GroupMember {
             is_halted: false,
             reached: None,
             most: None,
+            left: 0,
+            left_by_all: 0,
             lost: Vec::new(),
             next_ask: now,
             next_tell: now,
@@ -125,6 +130,7 @@ impl GroupMember {
             MemberInput::Compare => self.compare(now, out),
             MemberInput::Halt => self.halt(out),
             MemberInput::Reached(most) => self.reach(most, out),
+            MemberInput::Left(steps) => self.leave(steps, out),
             // Whoever drives it does not go on.
             MemberInput::Leave => {}
             MemberInput::Finish => {
@@ -212,6 +218,11 @@ impl GroupMember {
                     self.hear_most(most, out);
                 }
             }
+            Message::Left { start, steps } if self.root.is_none() => {
+                if start == self.begun {
+                    self.hear_left(steps, out);
+                }
+            }
             Message::End { rounds, lost } => self.hear_end(now, rounds, lost, out),
             Message::Here { .. }
             | Message::Said { .. }
@@ -219,6 +230,7 @@ impl GroupMember {
             | Message::Snapshot { .. }
             | Message::Halt { .. }
             | Message::Reached { .. }
+            | Message::Left { .. }
             | Message::Late
             | Message::Bye => {
                 if let Some(root) = &mut self.root {
@@ -271,6 +283,7 @@ impl GroupMember {
         self.drift = DriftQuestion::begun(clock.grown(at));
         (self.is_halted, self.wants_halt) = (false, false);
         (self.reached, self.most) = (None, None);
+        (self.left, self.left_by_all) = (0, 0);
         let bound_ns = match self.rank {
             0 => 0,
             _ => clock.grown(at).bound_ns(),
@@ -364,6 +377,7 @@ impl GroupMember {
         };
         let step = root.go_on(now, self.wants, &self.timing, out);
         let (lost, is_halted, most) = (root.lost(), root.is_halted(), root.most());
+        let left = root.left_by_all();
         self.root = Some(root);
         if let Some((start, at, agreed)) = step.begin {
             self.begin(now, (start, at), Some(agreed), out);
@@ -373,6 +387,7 @@ impl GroupMember {
             out.push(Act::Halted);
         }
         most.into_iter().for_each(|most| self.hear_most(most, out));
+        self.hear_left(left, out);
         if !lost.is_empty() {
             self.are_lost(lost, out);
         }

@@ -47,6 +47,8 @@ pub enum Message {
     /// How much a rank had done when the time was over, which it says once; or the root says to all
     /// what the greatest of all is.
     Reached { start: u32, most: u64 },
+    /// So many steps of the work a rank has left; or the root says that all have.
+    Left { start: u32, steps: u64 },
     /// These are lost.
     Lost { ranks: Vec<u32> },
     /// A rank heard of the start when it was over.
@@ -92,7 +94,9 @@ impl Message {
                 out.short(*attempt);
                 out.long(*long);
             }
-            Self::Go { start, at: long } | Self::Reached { start, most: long } => {
+            Self::Go { start, at: long }
+            | Self::Reached { start, most: long }
+            | Self::Left { start, steps: long } => {
                 out.short(*start);
                 out.long(*long);
             }
@@ -126,6 +130,7 @@ impl Message {
             Self::End { .. } => 15,
             Self::Bye => 16,
             Self::Reached { .. } => 17,
+            Self::Left { .. } => 19,
             Self::Reader { .. } => 18,
         }
     }
@@ -198,6 +203,10 @@ impl Message {
                 most: rest.long()?,
             },
             18 => Self::Reader { word: rest.all() },
+            19 => Self::Left {
+                start: rest.short()?,
+                steps: rest.long()?,
+            },
             _ => return None,
         };
         rest.0.is_empty().then_some(message)
@@ -282,6 +291,7 @@ mod tests {
             word().prop_map(|word| Message::Snapshot { word }),
             any::<u32>().prop_map(|start| Message::Halt { start }),
             any::<(u32, u64)>().prop_map(|(start, most)| Message::Reached { start, most }),
+            any::<(u32, u64)>().prop_map(|(start, steps)| Message::Left { start, steps }),
             prop::collection::vec(any::<u32>(), 0..9).prop_map(|ranks| Message::Lost { ranks }),
             Just(Message::Still),
             Just(Message::Late),

@@ -25,6 +25,8 @@ struct Known {
     said_bye: bool,
     /// How much it had done when the time was over.
     reached: Option<u64>,
+    /// Steps of the work that it has left.
+    left: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub(crate) struct Root {
     is_halted: bool,
     /// What the greatest of all had done, once all have said it.
     most: Option<u64>,
+    left_by_all: u64,
     next_tell: u64,
 }
 
@@ -87,6 +90,7 @@ impl Root {
             last_answer: None,
             is_halted: false,
             most: None,
+            left_by_all: 0,
             next_tell: now,
         }
     }
@@ -176,6 +180,7 @@ impl Root {
             Message::Snapshot { word } => out.push(Act::Snapshot(from, word)),
             Message::Halt { start } => self.halt(start, out),
             Message::Reached { start, most } => self.reached(from, start, most, out),
+            Message::Left { start, steps } => self.leave(from, start, steps, out),
             Message::Late => known.is_lost = true,
             Message::Bye => known.said_bye = true,
             Message::Ahead { .. }
@@ -269,11 +274,11 @@ impl Root {
                 match least {
                     Some(least) if least >= lead / 2 && now < at => {
                         self.starts += 1;
-                        (self.is_halted, self.most) = (false, None);
+                        (self.is_halted, self.most, self.left_by_all) = (false, None, 0);
                         self.phase = Phase::Gathering { began_at: Some(at) };
                         let start = self.starts;
                         for known in &mut self.ranks {
-                            (known.has_clock, known.reached) = (false, None);
+                            (known.has_clock, known.reached, known.left) = (false, None, 0);
                         }
                         self.tell_all(&Message::Go { start, at }, out);
                         let agreed = AgreedStart {

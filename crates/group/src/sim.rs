@@ -79,6 +79,9 @@ struct Host {
     began_after: Option<u64>,
     /// What the greatest of all had done.
     most: Option<u64>,
+    /// Steps of the work that it has left, and that it knows all to have left.
+    left: u64,
+    left_by_all: u64,
     /// What it found its clock to have done since, and when, by true time.
     compared: Option<(u64, ClockDrift)>,
     ending: Option<MemberEnd>,
@@ -98,6 +101,8 @@ struct Script {
     lost: Vec<u32>,
 }
 
+/// Steps of the work, of which nobody begins the next before all have left one.
+const STEPS: u64 = 3;
 const GREETING: &[u8] = b"here";
 const NOTHING: &[u8] = b"nothing";
 const WHOLE: &[u8] = b"whole";
@@ -131,6 +136,15 @@ impl Host {
             truth += 1;
         }
         truth
+    }
+
+    /// All that is told of the work has come.
+    fn compares(&self) -> Vec<MemberInput> {
+        let has_all = self.most.is_some() && self.left_by_all == STEPS;
+        has_all
+            .then_some(MemberInput::Compare)
+            .into_iter()
+            .collect()
     }
 
     fn is_whole(&self) -> bool {
@@ -251,6 +265,8 @@ impl World {
                 began: None,
                 began_after: None,
                 most: None,
+                left: 0,
+                left_by_all: 0,
                 compared: None,
                 ending: None,
             };
@@ -304,7 +320,9 @@ impl World {
                 Happening::Finished if host.finished => continue,
                 Happening::Finished => {
                     host.finished = !host.is_dead();
+                    host.left = 1;
                     inputs.push(MemberInput::Reached(reached(rank)));
+                    inputs.push(MemberInput::Left(1));
                 }
                 Happening::Arrived(from, number) => {
                     let message = self.messages[number].take().unwrap();
@@ -402,7 +420,16 @@ impl World {
                     "rank {rank} did not ask"
                 );
                 host.most = Some(most);
-                return vec![MemberInput::Compare];
+                return host.compares();
+            }
+            Act::Left(steps) => {
+                assert_eq!(steps, host.left, "rank {rank} waits for all to leave that");
+                host.left_by_all = steps;
+                if steps < STEPS {
+                    host.left = steps + 1;
+                    return vec![MemberInput::Left(steps + 1)];
+                }
+                return host.compares();
             }
             Act::Halted => {
                 host.is_halted = true;
@@ -469,6 +496,11 @@ impl World {
             // Nobody goes on for what only some have said.
             assert_eq!(Some(most), greatest, "{:?}", self.weather);
             assert!(self.hosts.iter().all(|host| host.began.is_some()));
+        }
+        let fewest = self.hosts.iter().map(|host| host.left).min();
+        for host in &self.hosts {
+            // Nobody goes on before all have come so far.
+            assert!(Some(host.left_by_all) <= fewest, "{:?}", self.weather);
         }
         let root = &self.hosts[0];
         let Some((root_began, _)) = root.began else {

@@ -26,6 +26,8 @@ pub enum MemberInput {
     Halt,
     /// The time is over, and it had done so much.
     Reached(u64),
+    /// It has left so many steps of the work, of which all do one after the other.
+    Left(u64),
     /// The root says that nothing more comes.
     Finish,
     /// Nobody asks any more: it ends without the others.
@@ -56,6 +58,8 @@ pub enum Act {
     Halted,
     /// So much had that one done that had done most, of all.
     Reached(u64),
+    /// All have left so many steps.
+    Left(u64),
     /// What a rank has measured so far; the root is told.
     Snapshot(u32, Word),
     /// All that are lost so far.

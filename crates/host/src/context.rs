@@ -123,6 +123,12 @@ pub trait Peers: std::fmt::Debug + Send + Sync {
 
     /// What that rank had done that had done most, once all have said it.
     fn most_reached(&self) -> Option<u64>;
+
+    /// This rank has left so many steps of what was begun, which all do one after the other.
+    fn left(&self, steps: u64);
+
+    /// How many all have left.
+    fn left_by_all(&self) -> u64;
 }
 
 /// Why ranks do not go on together.

@@ -538,7 +538,7 @@ mod tests {
             (Op::Rename, 0..0),
             (Op::Unlink, 0..2),
         ];
-        let steps = Steps::new(Meeting::new(1));
+        let steps = Steps::new(Meeting::new(1, None));
         let script = Script::new(script, Bytes(3901), None, steps);
         let mut source = Source::new(plan(true, false)).scripted(script);
         let mut drawn = Vec::new();
@@ -593,7 +593,7 @@ mod tests {
             writes: once(2),
             ..plan(true, true)
         });
-        source = source.by_passes(3, Steps::new(Meeting::new(1)));
+        source = source.by_passes(3, Steps::new(Meeting::new(1, None)));
         let mut passes = Vec::new();
         while source.between(0, true) != Between::Over {
             let drawn: Vec<Drawn> = std::iter::from_fn(|| source.next()).collect();

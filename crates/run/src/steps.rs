@@ -1,11 +1,12 @@
 //! Kinds of operations that follow each other: each is a step of its own, with a start and an end
 //! that all workers share.
 //!
-//! A worker that has left a step waits until the last one has. Nobody holds a lock: a worker that
+//! A worker that has left a step waits until the last one has, also of other ranks. Nobody holds a lock: a worker that
 //! ends for another reason (its time is over, something failed) ends as it always does, and so do
 //! those that wait for it.
 
 use engine::Op;
+use host::Peers;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Meeting {
     workers: u64,
+    /// The other ranks, whose workers are waited for as well.
+    others: Option<Arc<dyn Peers>>,
     /// Departures from steps, of all workers and steps.
     left: AtomicU64,
     /// When the last worker so far left an even and an odd step: nobody leaves the next but one
@@ -22,9 +25,10 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    pub(crate) fn new(workers: u32) -> Arc<Self> {
+    pub(crate) fn new(workers: u32, others: Option<Arc<dyn Peers>>) -> Arc<Self> {
         Arc::new(Self {
             workers: workers.into(),
+            others,
             left: AtomicU64::new(0),
             ended: [AtomicU64::new(0), AtomicU64::new(0)],
         })
@@ -32,13 +36,28 @@ impl Meeting {
 
     fn leave(&self, step: u64, now: u64) {
         self.ended_at(step).fetch_max(now, Ordering::Relaxed);
-        self.left.fetch_add(1, Ordering::Release);
+        let left = self.left.fetch_add(1, Ordering::AcqRel) + 1;
+        if let Some(others) = self
+            .others
+            .as_ref()
+            .filter(|_| left == self.workers * (step + 1))
+        {
+            others.left(step + 1);
+        }
     }
 
-    /// When the last worker left, or `None` while one is still there.
-    fn end(&self, step: u64) -> Option<u64> {
-        let all = self.left.load(Ordering::Acquire) >= self.workers * (step + 1);
-        all.then(|| self.ended_at(step).load(Ordering::Relaxed))
+    /// When the last worker of this process left, and when the next step begins, which whoever asks at `now` does with;
+    /// `None` while one is still there.
+    fn end(&self, step: u64, now: u64) -> Option<(u64, u64)> {
+        if self.left.load(Ordering::Acquire) < self.workers * (step + 1) {
+            return None;
+        }
+        let ended = self.ended_at(step).load(Ordering::Relaxed);
+        match &self.others {
+            // Until this was heard here others had not ended.
+            Some(others) => (others.left_by_all() > step).then_some((ended, now)),
+            None => Some((ended, ended)),
+        }
     }
 
     fn ended_at(&self, step: u64) -> &AtomicU64 {
@@ -115,13 +134,13 @@ impl Steps {
         }
         let mut begins = now;
         if self.place == Place::Left {
-            let Some(end) = self.meeting.end(self.number) else {
+            let Some((end, next)) = self.meeting.end(self.number, now) else {
                 return Between::NotYet;
             };
             self.count(end);
             self.number += 1;
             self.place = Place::Outside;
-            begins = end;
+            begins = next;
         }
         self.op = kind(self.number);
         let Some(op) = self.op else {
@@ -201,6 +220,7 @@ pub(crate) fn together<'a>(parts: impl Iterator<Item = &'a KindTime>) -> Vec<Kin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::PeerFault;
 
     fn kinds(step: u64) -> Option<Op> {
         [Op::Create, Op::Stat, Op::Create]
@@ -208,9 +228,84 @@ mod tests {
             .copied()
     }
 
+    /// Ranks of which the others have left so many steps as they are told here.
+    #[derive(Debug, Default)]
+    struct Ranks {
+        told: AtomicU64,
+        by_all: AtomicU64,
+    }
+
+    impl Peers for Ranks {
+        fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
+            own
+        }
+
+        fn confer(
+            &self,
+            own: String,
+            _decide: &mut dyn FnMut(&[String]) -> String,
+        ) -> Result<String, PeerFault> {
+            Ok(own)
+        }
+
+        fn start(&self) -> Result<u64, PeerFault> {
+            Ok(0)
+        }
+
+        fn is_halted(&self) -> bool {
+            false
+        }
+
+        fn halt(&self) {}
+
+        fn reached(&self, _most: u64) {}
+
+        fn most_reached(&self) -> Option<u64> {
+            None
+        }
+
+        fn left(&self, steps: u64) {
+            self.told.store(steps, Ordering::Relaxed);
+        }
+
+        fn left_by_all(&self) -> u64 {
+            self.by_all.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_step_begins_when_other_ranks_have_left_the_last_and_waiting_for_them_is_of_no_kind() {
+        let ranks = Arc::new(Ranks::default());
+        let meeting = Meeting::new(2, Some(Arc::clone(&ranks) as Arc<dyn Peers>));
+        let [mut fast, mut slow] = [Steps::new(Arc::clone(&meeting)), Steps::new(meeting)];
+        fast.between(10, kinds);
+        slow.between(11, kinds);
+        assert_eq!(fast.between(100, kinds), Between::NotYet);
+        assert_eq!(ranks.told.load(Ordering::Relaxed), 0);
+        assert_eq!(slow.between(200, kinds), Between::NotYet);
+        assert_eq!(ranks.told.load(Ordering::Relaxed), 1);
+        ranks.by_all.store(1, Ordering::Relaxed);
+        assert_eq!(fast.between(500, kinds), Between::Begun(Op::Stat));
+        assert_eq!(slow.between(501, kinds), Between::Begun(Op::Stat));
+        let times = [fast.times(600).to_vec(), slow.times(610).to_vec()];
+        let time = |op, start, end, elapsed| KindTime {
+            op,
+            start,
+            end,
+            elapsed,
+        };
+        assert_eq!(
+            together(times.iter().flatten()),
+            [
+                time(Op::Create, 10, 200, 190),
+                time(Op::Stat, 500, 610, 109)
+            ]
+        );
+    }
+
     #[test]
     fn nobody_begins_a_step_before_everybody_has_left_the_last() {
-        let meeting = Meeting::new(2);
+        let meeting = Meeting::new(2, None);
         let [mut fast, mut slow] = [Steps::new(Arc::clone(&meeting)), Steps::new(meeting)];
         assert_eq!(
             [fast.between(10, kinds), slow.between(11, kinds)],
@@ -261,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_stopped_within_a_step_counts_until_its_last_operation() {
-        let mut steps = Steps::new(Meeting::new(1));
+        let mut steps = Steps::new(Meeting::new(1, None));
         assert_eq!(steps.between(5, kinds), Between::Begun(Op::Create));
         assert_eq!(steps.between(20, kinds), Between::Begun(Op::Stat));
         assert_eq!(
@@ -276,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_the_warm_up_used_is_not_counted() {
-        let mut steps = Steps::new(Meeting::new(1));
+        let mut steps = Steps::new(Meeting::new(1, None));
         steps.between(5, kinds);
         steps.between(20, kinds);
         steps.restart(30);

@@ -246,6 +246,12 @@ mod tests {
         fn most_reached(&self) -> Option<u64> {
             *self.most.lock().unwrap()
         }
+
+        fn left(&self, _steps: u64) {}
+
+        fn left_by_all(&self) -> u64 {
+            0
+        }
     }
 
     #[test]

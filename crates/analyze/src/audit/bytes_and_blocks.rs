@@ -27,7 +27,7 @@ const ADVICE: &str =
     "the counters contradict each other: do not use these numbers, and report the record as a bug";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let block = Effective::of(record).block_bytes();
+    let block = Effective::of(record).transfer_bytes();
     let contradictions = record
         .operations
         .kinds()
@@ -57,7 +57,7 @@ fn contradictions(kind: &str, operations: &Operations, block: Option<u64>) -> Ve
             .filter(|largest| block.is_some_and(|block| *largest > block)),
     ) {
         out.push(format!(
-            "{kind}: an operation of {largest} bytes with one block size of {block} bytes"
+            "{kind}: an operation of {largest} bytes where each transfers {block} bytes"
         ));
     }
     if count == 0 && bytes > 0 {
@@ -148,7 +148,7 @@ mod tests {
         set(&mut record, "block-size", "2k");
         assert_eq!(
             only(&check(&record)),
-            "read: an operation of 4096 bytes with one block size of 2048 bytes"
+            "read: an operation of 4096 bytes where each transfers 2048 bytes"
         );
     }
 

@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 0.1;
 const ADVICE: &str = "at least one of these figures is not what it is called: take them from the raw output of the tool, and ask which";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let block = Effective::of(record).block_bytes();
+    let block = Effective::of(record).transfer_bytes();
     let messages = figures(record)
         .flat_map(|figures| contradictions(record, &figures, block))
         .chain(objects(record));

@@ -57,6 +57,7 @@ impl RankLink {
                     | GroupEvent::Spoke(..)
                     | GroupEvent::Halted
                     | GroupEvent::Reached(_)
+                    | GroupEvent::Left(_)
             );
             if !is_noted {
                 let _nobody_waits_any_more = to.send(what);
@@ -179,6 +180,7 @@ impl RankLink {
                 | GroupEvent::Lost(_)
                 | GroupEvent::Halted
                 | GroupEvent::Reached(_)
+                | GroupEvent::Left(_)
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::Spoke(..)
                 | GroupEvent::End(_)
@@ -360,6 +362,7 @@ impl Peers for RankLink {
                 | GroupEvent::Compared(_)
                 | GroupEvent::Halted
                 | GroupEvent::Reached(_)
+                | GroupEvent::Left(_)
                 | GroupEvent::Snapshot(..)
                 | GroupEvent::Spoke(..)
                 | GroupEvent::End(_)
@@ -384,5 +387,13 @@ impl Peers for RankLink {
 
     fn most_reached(&self) -> Option<u64> {
         self.seen.most()
+    }
+
+    fn left(&self, steps: u64) {
+        self.want(MemberInput::Left(steps));
+    }
+
+    fn left_by_all(&self) -> u64 {
+        self.seen.left_by_all()
     }
 }

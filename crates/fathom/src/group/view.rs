@@ -12,6 +12,8 @@ pub(crate) struct GroupView {
     is_halted: AtomicBool,
     /// What that rank had done that had done most, when the time was over.
     most: Mutex<Option<u64>>,
+    /// Steps of the work that all have left.
+    left_by_all: AtomicU64,
     lost: Mutex<Vec<u32>>,
     snapshots: Mutex<BTreeMap<u32, Word>>,
     /// How many of these have come.
@@ -37,6 +39,7 @@ impl GroupView {
         match told {
             GroupEvent::Halted => self.is_halted.store(true, Relaxed),
             GroupEvent::Reached(most) => *locked(&self.most) = Some(*most),
+            GroupEvent::Left(steps) => self.left_by_all.store(*steps, Relaxed),
             GroupEvent::Lost(ranks) => {
                 self.is_halted.store(true, Relaxed);
                 locked(&self.lost).clone_from(ranks);
@@ -55,6 +58,7 @@ impl GroupView {
                 *locked(&self.agreed) = *agreed;
                 self.is_halted.store(false, Relaxed);
                 *locked(&self.most) = None;
+                self.left_by_all.store(0, Relaxed);
                 self.bound_ns.store(*bound_ns, Relaxed);
                 self.began_at.store(*at, Relaxed);
             }
@@ -89,6 +93,10 @@ impl GroupView {
 
     pub(super) fn is_halted(&self) -> bool {
         self.is_halted.load(Relaxed)
+    }
+
+    pub(super) fn left_by_all(&self) -> u64 {
+        self.left_by_all.load(Relaxed)
     }
 
     pub(super) fn most(&self) -> Option<u64> {

@@ -69,6 +69,27 @@ fn what_all_ranks_write_together_is_held_to_the_free_space() {
     }
 }
 
+/// No rank begins a kind before all have ended the one before, or a rate would be that of none of them.
+#[test]
+fn ranks_wait_for_each_other_between_kinds_of_metadata_operations() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        fs::create_dir(dir.path().join("d")).unwrap();
+        let words = "run d --meta create,stat,read,unlink --payload 8192 --total-files 3001 --threads 2 --no-live --max-skew 60s --records r.jsonl";
+        let (code, said) = launcher.ended_of("3", dir.path(), words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        assert!(!said.contains("invalid"), "{name}: {said}");
+        let spans = record(dir.path(), name).spans;
+        let of = |kind: &str| spans[kind];
+        for (kind, next) in [("create", "stat"), ("stat", "read"), ("read", "unlink")] {
+            let (kind, next) = (of(kind), of(next));
+            assert!(kind.end_ns <= next.start_ns, "{name}: {kind:?} {next:?}");
+            assert_eq!(kind.elapsed_ns, kind.end_ns - kind.start_ns, "{name}");
+        }
+        assert_eq!(fs::read_dir(dir.path().join("d")).unwrap().count(), 0);
+    }
+}
+
 #[test]
 fn a_cold_cache_is_cold_on_all_ranks() {
     for launcher in launchers_by_kind() {

@@ -69,6 +69,27 @@ impl GroupMember {
         }
     }
 
+    /// Says that it has left so many steps.
+    pub(super) fn leave(&mut self, steps: u64, out: &mut Vec<Act>) {
+        if steps <= self.left || self.begun == 0 {
+            return;
+        }
+        self.left = steps;
+        let start = self.begun;
+        match &mut self.root {
+            Some(root) => root.leave(0, start, steps, out),
+            None => out.push(Act::Send(0, Message::Left { start, steps })),
+        }
+    }
+
+    /// All have left so many; another may have heard of it before, and left the next.
+    pub(super) fn hear_left(&mut self, steps: u64, out: &mut Vec<Act>) {
+        if steps > self.left_by_all {
+            self.left_by_all = steps;
+            out.push(Act::Left(steps));
+        }
+    }
+
     /// What the root may have missed.
     pub(super) fn say_again(&self, out: &mut Vec<Act>) {
         let start = self.begun;
@@ -77,5 +98,9 @@ impl GroupMember {
         }
         let unheard = self.reached.filter(|_| self.most.is_none());
         out.extend(unheard.map(|most| Act::Send(0, Message::Reached { start, most })));
+        if self.left > self.left_by_all {
+            let steps = self.left;
+            out.push(Act::Send(0, Message::Left { start, steps }));
+        }
     }
 }

@@ -38,6 +38,25 @@ impl Root {
         }
     }
 
+    /// A rank has left so many steps; how many all have left is told to all.
+    pub(crate) fn leave(&mut self, rank: u32, start: u32, steps: u64, out: &mut Vec<Act>) {
+        let known = self.ranks.get_mut(rank as usize);
+        let Some(known) = known.filter(|_| start == self.starts) else {
+            return;
+        };
+        known.left = known.left.max(steps);
+        let by_all = self.ranks.iter().map(|known| known.left).min();
+        let steps = by_all.unwrap_or(0);
+        if steps > self.left_by_all {
+            self.left_by_all = steps;
+            self.tell_all(&Message::Left { start, steps }, out);
+        }
+    }
+
+    pub(crate) fn left_by_all(&self) -> u64 {
+        self.left_by_all
+    }
+
     pub(crate) fn most(&self) -> Option<u64> {
         self.most
     }
@@ -50,5 +69,9 @@ impl Root {
         let most = self.most;
         most.into_iter()
             .for_each(|most| self.tell_all(&Message::Reached { start, most }, out));
+        if self.left_by_all > 0 {
+            let steps = self.left_by_all;
+            self.tell_all(&Message::Left { start, steps }, out);
+        }
     }
 }

@@ -74,6 +74,12 @@ impl Peers for OfTwo {
     fn most_reached(&self) -> Option<u64> {
         None
     }
+
+    fn left(&self, _steps: u64) {}
+
+    fn left_by_all(&self) -> u64 {
+        0
+    }
 }
 
 #[test]

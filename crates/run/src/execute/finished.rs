@@ -216,6 +216,12 @@ mod tests {
         fn most_reached(&self) -> Option<u64> {
             None
         }
+
+        fn left(&self, _steps: u64) {}
+
+        fn left_by_all(&self) -> u64 {
+            0
+        }
     }
 
     fn of_two(peers: Arc<Early>) -> Context {

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_stonewall_before_the_first_step_ends_it_all_the_same() {
         for further in [0, 2] {
-            let mut script = script(Meeting::new(1));
+            let mut script = script(Meeting::new(1, None));
             script.cut(u64::from(further));
             let reached: Vec<u32> = (100..100 + further).collect();
             assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_step_that_was_cut_takes_the_files_that_it_reached() {
-        let mut script = script(Meeting::new(1));
+        let mut script = script(Meeting::new(1, None));
         assert_eq!(script.between(0), Between::Begun(Op::Create));
         for _ in 0..3 {
             script.next().expect("there are ten");
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_stonewall_after_the_first_step_takes_nothing_from_what_follows() {
-        let meeting = Meeting::new(2);
+        let meeting = Meeting::new(2, None);
         let mut first = script(Arc::clone(&meeting));
         let mut last = script(meeting);
         for script in [&mut first, &mut last] {
