@@ -2,6 +2,7 @@
 
 use crate::Effective;
 use record::{Record, StonewallAccount};
+use units::lossless::u64_to_f64;
 
 /// Below this share of what the median host did, a host is slow.
 pub const SLOW_HOST: f64 = 0.8;
@@ -40,7 +41,9 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
         // What comes after the stonewall is work that others left.
         let until = own.stonewall.as_ref();
         let until = until.and_then(StonewallAccount::per_second);
-        until.or_else(|| own.operations_per_second())
+        until
+            .or_else(|| own.operations_per_second())
+            .or_else(|| over_kinds(own))
     };
     let worked = hosts.iter().enumerate();
     let worked = worked.filter(|(_, own)| own.part.had_work());
@@ -64,10 +67,18 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     .collect()
 }
 
+/// The rate of kinds that follow each other, over the time that they took here: alike hosts do as much of each. The time
+/// in which one waits for others belongs to no kind.
+fn over_kinds(own: &Record) -> Option<f64> {
+    let spans = own.spans.values().map(|span| span.elapsed_ns);
+    let took = spans.sum::<u64>();
+    (took > 0).then(|| u64_to_f64(own.operations.count()) * 1e9 / u64_to_f64(took))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Operations;
+    use record::{Operations, Span};
 
     fn group(counts: &[u64]) -> Record {
         changed(counts, 0, |_| ())
@@ -143,6 +154,35 @@ mod tests {
         // Who had done all before it has the rate of the time that it took.
         let early = |part: &mut Record| part.stonewall = Some(StonewallAccount::default());
         assert_eq!(slow_hosts(&changed(&[1000, 1000, 1000], 2, early)), []);
+    }
+
+    #[test]
+    fn of_kinds_that_follow_each_other_the_time_that_they_took_is_compared() {
+        // The others waited for it between the two.
+        let kinds = |part: &mut Record, created_ns: u64| {
+            let stat = Operations {
+                count: 1000,
+                ..Operations::default()
+            };
+            part.operations.insert("stat", stat);
+            let span = |start_ns: u64, elapsed_ns: u64| Span {
+                start_ns,
+                end_ns: start_ns + elapsed_ns,
+                elapsed_ns,
+            };
+            part.spans = [
+                ("read".to_owned(), span(0, created_ns)),
+                ("stat".to_owned(), span(900_000_000, 100_000_000)),
+            ]
+            .into();
+        };
+        let parts = (0..3).map(|rank| {
+            let mut part = changed(&[1000, 1000, 1000], 9, |_| ()).by_host()[rank].clone().into_owned();
+            kinds(&mut part, if rank == 1 { 900_000_000 } else { 300_000_000 });
+            part
+        });
+        let slow = slow_hosts(&Record::merge_all(parts).unwrap());
+        assert_eq!((slow.len(), slow[0].number, slow[0].share), (1, 1, 0.4));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::words::{fault_by, fault_of, fault_word};
 use super::work::GroupWork;
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
-use crate::run::{OTHERS_NOT_BEGUN, cut_between, is_over, of_job};
+use crate::run::{OTHERS_NOT_BEGUN, after_others, cut_between, is_over, of_job};
 use crate::tell::{hold_back, say};
 use crate::{context, target};
 use anyhow::Result;
@@ -154,14 +154,21 @@ impl RankGroup<'_> {
             None => {}
         }
         let (mut records, mut unsaved) = (Vec::new(), None);
-        let (mut code, mut begun) = (0, 0);
+        let (mut code, mut begun, mut refused) = (0, 0, None);
         let apart = agreed
             .apart
             .filter(|_| agreed.reach == Some(TargetReach::Shared));
         let changes = GroupWork::place_shifts(&mut works, apart);
         for ((work, change), number) in works.iter().zip(changes).zip(1_u64..) {
             let mut place = |record: &mut Record| change.iter().for_each(|of| of.tell(record));
-            let end = self.work(work, number, &terms, &mut place)?;
+            let end = match self.work(work, number, &terms, &mut place) {
+                Ok(end) => end,
+                Err(error) if begun == 0 => return Err(error),
+                Err(error) => {
+                    refused = Some(after_others(error, begun));
+                    break;
+                }
+            };
             begun += 1;
             records.extend(end.record);
             unsaved = end.unsaved;
@@ -173,6 +180,9 @@ impl RankGroup<'_> {
         terms.live.end(&ended(records_of(self.matches)));
         if self.connection.is_root() {
             self.asked.output.finish(&records, "")?;
+        }
+        if let Some(error) = refused {
+            return Err(error);
         }
         if let Some(caught) = cut_between(code, begun < works.len(), sys::caught_signal()) {
             code = caught.exit_code();

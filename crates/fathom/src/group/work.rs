@@ -12,7 +12,7 @@ use run::{RunError, execute_stage, files_of, unstarted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use workload::{FileSharing, Phase, Rank, Shift, Stage, Workload};
+use workload::{FileSharing, MetaOp, Phase, Rank, Shift, Stage, Workload};
 
 /// One of the works that a command has one after another.
 #[derive(Clone)]
@@ -93,17 +93,22 @@ impl GroupWork {
 
     /// Whose part a rank does in each of several works: what it wrote in an earlier one it reads on
     /// another host, where there is one and nobody says whose it reads; and it writes its own, for
-    /// what is written and read further on alike is read by its writer.
+    /// what is written and read further on alike is read by its writer. So it is with names: those that one phase made
+    /// the next looks up on another host.
     pub(super) fn place_shifts(works: &mut [Self], apart: Option<u32>) -> Vec<Option<ShiftChange>> {
         let mut written: BTreeSet<PathBuf> = BTreeSet::new();
         let is_only = works.len() == 1;
         let mut of_phase = |workload: &mut Workload| {
             let is_met = workload.targets.iter().any(|path| written.contains(path));
             let asked = workload.shift;
-            if workload.writes_blocks() {
+            let names = &workload.files.meta;
+            let makes_names = names.contains(&MetaOp::Create);
+            // Alone it does to all ranks alike what somebody may ask for, but no kind reads what another rank made.
+            let is_alone = is_only && !(makes_names && names.len() > 1);
+            if workload.writes_blocks() || makes_names {
                 written.extend(workload.targets.iter().cloned());
-                workload.shift = asked.filter(|by| is_only || *by == Shift::By(0));
-            } else if is_met && workload.files.meta.is_empty() {
+                workload.shift = asked.filter(|by| is_alone || *by == Shift::By(0));
+            } else if is_met && names.iter().all(looks_up) {
                 workload.shift = asked.or(apart.map(Shift::By));
             }
             let effective = workload.shift;
@@ -227,6 +232,15 @@ impl ShiftChange {
     }
 }
 
+/// Whether an operation leaves a name as it is and where it is.
+fn looks_up(kind: &MetaOp) -> bool {
+    match kind {
+        MetaOp::Stat | MetaOp::Open | MetaOp::Read | MetaOp::Readdir => true,
+        // Directories of a walk are shared out as they are found.
+        MetaOp::Create | MetaOp::Rename | MetaOp::Unlink | MetaOp::Walk => false,
+    }
+}
+
 /// What ranks cannot do together to files that all of them use; it is said as any other fault.
 fn check_files(phases: &[Phase], context: &Context) -> Result<(), RunError> {
     let start = context.common_start.as_ref();
@@ -331,6 +345,33 @@ mod tests {
         let mut one = works(&[("a", "0", random)]);
         assert_eq!(GroupWork::place_shifts(&mut one, Some(1)), [None]);
         assert_eq!(shifts(&one), [random], "somebody may ask for it");
+    }
+
+    #[test]
+    fn names_that_one_phase_made_the_next_looks_up_on_another_host() {
+        let of_names = |all: &[(&str, Option<Shift>)]| {
+            let phases = all.iter().map(|(_, shift)| ("d", "100", *shift));
+            let mut works = works(&phases.collect::<Vec<_>>());
+            for (work, (meta, _)) in works.iter_mut().zip(all) {
+                let GroupWork::Stage(stage) = work else {
+                    unreachable!("it is a stage");
+                };
+                workload::settings::apply(&mut stage.0[0].workload, "meta", meta)
+                    .expect("these are kinds");
+            }
+            GroupWork::place_shifts(&mut works, Some(2));
+            shifts(&works)
+        };
+        let by_one_host = Some(Shift::By(2));
+        let all = of_names(&[
+            ("create", by_one_host),
+            ("stat,read", None),
+            ("walk", None),
+            ("unlink", None),
+        ]);
+        assert_eq!(all, [None, by_one_host, None, None]);
+        assert_eq!(of_names(&[("create,stat", by_one_host)]), [None]);
+        assert_eq!(of_names(&[("stat", by_one_host)]), [by_one_host]);
     }
 
     #[test]
