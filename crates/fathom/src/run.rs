@@ -17,7 +17,7 @@ use conduct::measurable;
 use host::{CommonStart, Context, Observed};
 use lab::Kept;
 use record::{Measurable, Threshold};
-use run::{RunError, execute_stage, files_of, unstarted};
+use run::{RunError, check_options, execute_stage, files_of, unstarted};
 use std::path::{Path, PathBuf};
 use units::Nanos;
 use workload::fio::FioJobs;
@@ -148,7 +148,7 @@ fn check_command(stages: &[Stage]) -> Result<()> {
             )
             .into());
         }
-        workload.read_percent()?;
+        check_options(workload)?;
     }
     Ok(())
 }

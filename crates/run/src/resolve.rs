@@ -51,6 +51,19 @@ pub fn resolve(asked: &Workload, machine: &Machine) -> Result<Resolved, RunError
     resolve_for(asked, machine, &ThisProcess)
 }
 
+/// Refuses what contradicts itself on any machine and any target.
+///
+/// # Errors
+/// Options that exclude each other.
+pub fn check_options(asked: &Workload) -> Result<(), RunError> {
+    combinations::check(asked)?;
+    match asked.engine {
+        // Which it is each machine decides.
+        workload::EngineName::Auto => Ok(()),
+        _ => combinations::check_engine(asked),
+    }
+}
+
 fn resolve_for(
     asked: &Workload,
     machine: &Machine,

@@ -70,8 +70,12 @@ fn cut(phases: &[Placed<'_>]) -> Option<String> {
     ))
 }
 
-/// Machines that took part.
+/// Machines that took part: as the group counted them, for several may have one name.
 fn machines(record: &Record) -> usize {
+    let group = record.group.as_ref();
+    if let Some(counted) = group.and_then(|group| group.machines) {
+        return counted as usize;
+    }
     let machines: BTreeSet<&str> = record.machines().into_iter().collect();
     machines.len()
 }

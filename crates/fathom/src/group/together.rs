@@ -77,6 +77,7 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         asked,
         thresholds: Vec::new(),
         target_set: None,
+        own_targets: None,
     };
     let outcome = group.run();
     Ok(end_with(&connection, outcome))
@@ -91,7 +92,12 @@ pub(super) struct RankGroup<'a> {
     thresholds: Vec<Threshold>,
     /// The number of its target, where hosts have targets of their own.
     target_set: Option<u32>,
+    /// What is said where nobody had asked for that.
+    own_targets: Option<&'static str>,
 }
+
+/// Each host made or found a target of its own.
+const OWN_TARGETS: &str = "no host sees the target of another: each uses one of its own under that name, and the sum is of all; where one was to be seen by all, it is not mounted";
 
 /// How one of several works is done.
 pub(super) struct WorkAsked {
@@ -124,6 +130,12 @@ impl RankGroup<'_> {
             is_told_people: self.asked.job.is_none(),
         };
         let agreed = agree(self.connection, &hello).map_err(RunError::from)?;
+        if agreed.reach == Some(TargetReach::Local) && self.launch.target_is.said.is_none() {
+            self.own_targets = Some(OWN_TARGETS);
+            if self.connection.is_root() {
+                say(&format!("note: {OWN_TARGETS}"));
+            }
+        }
         self.target_set = agreed.target_set;
         let group = GroupAccount {
             size: self.connection.size,
@@ -225,6 +237,7 @@ impl RankGroup<'_> {
         };
         let mut keep = |record: &mut Record| {
             place(record);
+            record.notices.extend(self.own_targets.map(str::to_owned));
             self.asked.output.save(record)
         };
         self.work_as(work, &asked, terms, &terms.live, &mut keep)

@@ -4,7 +4,7 @@ use super::accounts::shares;
 use super::page::{Page, counted, grouped, time};
 use crate::ends::{MOST_TOLD, both_ends};
 use analyze::SlowHost;
-use record::{GroupAccount, HostPart, Record, by_machine};
+use record::{GroupAccount, HostPart, Record, TargetReach, by_machine};
 use units::{Nanos, Rate};
 
 /// What each of several hosts did.
@@ -126,11 +126,15 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
         (false, Some(bound)) => format!("; each clock within {}", Nanos(bound)),
         (false, None) => String::new(),
     };
+    let own = match group.target_is {
+        Some(TargetReach::Local) => "; hosts use targets of their own",
+        Some(TargetReach::Shared | TargetReach::Unknown) | None => "",
+    };
     let lost = group.lost.iter().take(3);
     let lost = lost.map(|lost| format!("; rank {}: {}", lost.rank, lost.told()));
     let lost: String = lost.collect();
     let size = grouped(group.size);
-    format!("{} of {size}{on}{skew}{bound}{lost}", grouped(there))
+    format!("{} of {size}{on}{skew}{bound}{own}{lost}", grouped(there))
 }
 
 #[cfg(test)]
