@@ -177,7 +177,9 @@ mod tests {
             .into();
         };
         let parts = (0..3).map(|rank| {
-            let mut part = changed(&[1000, 1000, 1000], 9, |_| ()).by_host()[rank].clone().into_owned();
+            let mut part = changed(&[1000, 1000, 1000], 9, |_| ()).by_host()[rank]
+                .clone()
+                .into_owned();
             kinds(&mut part, if rank == 1 { 900_000_000 } else { 300_000_000 });
             part
         });

@@ -198,15 +198,30 @@ fn applies(threshold: &Threshold, record: &Record) -> bool {
     record.operations.count() == 0 || threshold.judge(record).value.is_some()
 }
 
+/// What else the step was held against, where it missed that.
+fn missed_beside(record: &Record, threshold: &Threshold) -> Option<String> {
+    let results = record.thresholds();
+    let mut missed = results.iter().filter(|result| !result.holds);
+    let missed = missed.find(|result| result.threshold != threshold.text())?;
+    Some(format!("{} missed: {}", missed.threshold, missed.measured))
+}
+
 fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
     let all = record.operations.together();
     let result = threshold.judge(record);
     let pace = record.pace.clone().unwrap_or_default();
     let step = record.step_result();
-    let measured = if step.is_some_and(|step| step.fails) {
+    let wrong = record.wrong_objects();
+    let measured = if wrong > 0 {
+        let wrong = units::counted(wrong, "object");
+        let what = "held other bytes than were written";
+        format!("{}; {wrong} {what}", result.measured)
+    } else if step.is_some_and(|step| step.fails) {
         format!("{}; {} failed", result.measured, all.errors)
     } else if step.is_some_and(|step| !step.rate_kept) {
         format!("{}; the rate was not kept", result.measured)
+    } else if let Some(missed) = missed_beside(record, threshold) {
+        format!("{}; {missed}", result.measured)
     } else {
         result.measured
     };

@@ -35,6 +35,8 @@ pub(crate) struct Bulk {
     peers: Arc<Vec<Peer>>,
     /// The servers that had no bucket before.
     made_buckets: Vec<Peer>,
+    /// Servers, where there are several, that had no such bucket before one was made: what they have of it is that one.
+    lacked: Vec<Peer>,
 }
 
 /// What became of many objects.
@@ -68,6 +70,7 @@ impl Bulk {
             settings: Arc::clone(settings),
             peers: Arc::clone(peers),
             made_buckets: Vec::new(),
+            lacked: Vec::new(),
         })
     }
 
@@ -101,6 +104,10 @@ impl Bulk {
         bucket: Option<&String>,
     ) -> Result<Vec<String>, LoadError> {
         let (mut alive, mut dead) = (Vec::new(), Vec::new());
+        if bucket.is_some() && self.peers.len() > 1 {
+            let lacks = |peer: &&Peer| self.lacks_bucket(peer);
+            self.lacked = self.peers.iter().filter(lacks).cloned().collect();
+        }
         for peer in Arc::clone(&self.peers).iter() {
             let found = match bucket {
                 Some(name) => self.ensure_bucket(peer, name)?,
@@ -167,6 +174,8 @@ impl Bulk {
                         "{address} refuses access to bucket {name} (HTTP {status}{space}{code}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the clock of this machine"
                     )));
                 }
+                // Others may be well.
+                500.. => return Ok(Err(Failure::status(status, &[]))),
                 other => return Err(LoadError::Target(format!("{address} answers HTTP {other} when asked for bucket {name}"))),
             }
             match patiently(client.bucket("PUT")).await.ok_or_else(interrupted)? {
@@ -185,10 +194,23 @@ impl Bulk {
     /// asked for again, for so long, because others may be about to empty it.
     pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
         let bucket = self.settings.told_path(&self.settings.bucket_path());
-        let is_left = |peer: &&Peer| !self.remove_bucket_of(peer, patience);
+        let others = |peer: &Peer| {
+            let others = self.lacked.iter();
+            let mut others = others.filter(|other| other.authority != peer.authority);
+            others.any(|other| self.remove_bucket_of(other, patience))
+        };
+        let is_left = |peer: &&Peer| !self.remove_bucket_of(peer, patience) && !others(peer);
         let left = self.made_buckets.iter().filter(is_left);
         left.map(|peer| format!("{}{bucket}", peer.authority))
             .collect()
+    }
+
+    fn lacks_bucket(&self, peer: &Peer) -> bool {
+        let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
+        LocalSet::new().block_on(&self.runtime, async {
+            let answer = patiently(Client::new(&thread, 0).bucket("HEAD")).await;
+            matches!(answer, Some(Ok((404, _))))
+        })
     }
 
     fn remove_bucket_of(&self, peer: &Peer, patience: Duration) -> bool {

@@ -25,7 +25,8 @@ impl ServerSaw {
         self.requests_in_flight <= 1
     }
 
-    /// What was seen since; all of it where the server began anew meanwhile.
+    /// What was seen since. A server that began anew meanwhile does not say what it had seen until then: its operations
+    /// are not known.
     pub(crate) fn since(&self, before: &Self) -> ServerAccount {
         if self.running_ns < before.running_ns {
             let nothing = Self {
@@ -34,7 +35,10 @@ impl ServerSaw {
                 operations: Measurements::default(),
                 counters: BTreeMap::new(),
             };
-            return self.since(&nothing);
+            return ServerAccount {
+                saw: None,
+                ..self.since(&nothing)
+            };
         }
         let grown = |(name, now): (&String, &u64)| {
             let before = before.counters.get(name).copied().unwrap_or(0);
@@ -74,11 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_grows_by_its_kind_and_a_server_that_began_anew_counts_whole() {
+    fn what_was_seen_grows_by_its_kind_and_of_a_server_that_began_anew_is_not_known() {
         let (before, after) = (page(10, 3, 1, 1), page(20, 10, 5, 2));
         assert_eq!((before.is_settled(), after.is_settled()), (true, false));
         assert_eq!(grown(&after, &before), (7, vec![4.0]));
-        assert_eq!(grown(&page(9, 10, 5, 1), &before), (10, vec![5.0, 7.0]));
+        let anew = page(9, 10, 5, 1).since(&before);
+        assert_eq!(anew.saw, None);
+        let counters: Vec<f64> = anew.counters.into_values().collect();
+        assert_eq!(counters, [5.0, 7.0]);
     }
 
     #[test]

@@ -111,9 +111,15 @@ pub struct StepResult {
 }
 
 impl Record {
+    /// Objects that held other bytes than were written.
+    #[must_use]
+    pub fn wrong_objects(&self) -> u64 {
+        self.verification.as_ref().map_or(0, |of| of.failures)
+    }
+
     /// Objects that held other bytes than were written are a failure, whatever else was tolerated.
     pub fn judge_content(&mut self) {
-        let wrong = self.verification.as_ref().map_or(0, |of| of.failures);
+        let wrong = self.wrong_objects();
         if wrong > 0 && self.outcome.status == Status::Ok {
             let wrong = units::counted(wrong, "object");
             let what = format!("{wrong} held other bytes than were written");
@@ -168,11 +174,12 @@ impl Record {
             return None;
         }
         let pace = self.pace.as_ref()?;
-        let (count, errors) = (self.operations.count(), self.operations.errors());
-        let (asked, begun) = (pace.asked_per_second?, count.saturating_add(errors));
-        let rate_kept = pace.keeps(asked, begun, self.chance_of_pace());
+        let asked = pace.asked_per_second?;
+        let rate_kept = pace.keeps(asked, self.begun_by_schedule(), self.chance_of_pace());
         let thresholds = self.thresholds();
-        let fails = errors > 0 && !thresholds.iter().any(ThresholdResult::limits_failures);
+        let tolerates = thresholds.iter().any(ThresholdResult::limits_failures);
+        // Wrong bytes are no failure that a threshold of failures tolerates.
+        let fails = self.wrong_objects() > 0 || self.operations.errors() > 0 && !tolerates;
         Some(StepResult {
             rate_kept,
             fails,

@@ -3,7 +3,7 @@
 use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::lossless::u64_to_f64;
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaceAccount {
@@ -35,16 +35,24 @@ impl PaceAccount {
 }
 
 impl Record {
+    /// How many a schedule began: of a load its turns, of which each may be of several operations, else operations.
+    #[must_use]
+    pub fn begun_by_schedule(&self) -> u64 {
+        match (&self.load, &self.pace) {
+            (Some(_), Some(pace)) => {
+                let begun = pace.achieved_per_second * u64_to_f64(self.paced_ns()) / 1e9;
+                f64_to_u64_saturating(begun.round())
+            }
+            (_, _) => (self.operations.count()).saturating_add(self.operations.errors()),
+        }
+    }
+
     /// The share by which chance alone moves the number of operations that a schedule starts: a
     /// Poisson count varies by its root, of which this is three; a constant one by the operation at
     /// each end.
     #[must_use]
     pub fn chance_of_pace(&self) -> f64 {
-        let begun = self
-            .operations
-            .count()
-            .saturating_add(self.operations.errors());
-        let begun = u64_to_f64(begun.max(1));
+        let begun = u64_to_f64(self.begun_by_schedule().max(1));
         match self.effective.get("arrival").map(String::as_str) {
             Some("poisson") => 3.0 / begun.sqrt(),
             Some(_) | None => 2.0 / begun,

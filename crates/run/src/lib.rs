@@ -38,4 +38,6 @@ pub use error::RunError;
 pub use execute::{PlannedRun, dry_run, execute, execute_stage, unstarted};
 pub use layout::{FileSpec, Layout, files_of, first_files_of};
 pub use probe::RealProbe;
-pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, check_options, is_server, resolve};
+pub use resolve::{
+    DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, check_options, is_server, resolve,
+};

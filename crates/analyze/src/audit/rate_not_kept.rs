@@ -58,10 +58,12 @@ fn unsent(record: &Record) -> Vec<Finding> {
     let Some(pace) = pace else {
         return Vec::new();
     };
-    let started = record
-        .operations
-        .count()
-        .saturating_add(record.operations.errors());
+    let started = record.begun_by_schedule();
+    let operations = (record.operations.count()).saturating_add(record.operations.errors());
+    let what = match started < operations {
+        true => "turn",
+        false => "operation",
+    };
     let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
     let severity = if share > INVALID_UNSENT {
         Severity::Invalid
@@ -71,7 +73,7 @@ fn unsent(record: &Record) -> Vec<Finding> {
     let were = if pace.unsent == 1 { "was" } else { "were" };
     let message = format!(
         "{} that {were} due never started, {} of all",
-        units::counted(pace.unsent, "operation"),
+        units::counted(pace.unsent, what),
         percent(share)
     );
     vec![RULE.finding(severity, message, ADVICE)]
@@ -81,8 +83,7 @@ fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Fi
     if !kept.is_finite() || (kept - 1.0).abs() <= TOLERANCE.max(record.chance_of_pace()) {
         return None;
     }
-    let begun = record.operations.count();
-    let begun = u64_to_f64(begun.saturating_add(record.operations.errors()));
+    let begun = u64_to_f64(record.begun_by_schedule());
     // The first is due when the time begins: one that ended with it began all that it was to.
     if kept > 1.0 && begun - begun / kept <= 1.0 {
         return None;

@@ -91,7 +91,7 @@ impl RankGroup<'_> {
             return Err(as_fault(error));
         }
         let ended = end_of_steps(&records);
-        let found = ended.unwrap_or_else(|| knee_exit_code(&account));
+        let found = ended.unwrap_or_else(|| knee_exit_code(&account, &records));
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(found))
     }

@@ -70,15 +70,19 @@ impl Search {
         self.limit
     }
 
-    /// The load at the rate that the search begins with, held against what is searched.
+    /// The load at the rate that the search begins with, held against what is searched beside what it is held against
+    /// anyway: a rate holds where all of that does.
     pub(super) fn first_step(&self, mut plan: LoadPlan) -> LoadPlan {
-        plan.scenario.thresholds = vec![self.limit.threshold.clone()];
+        plan.scenario.thresholds.push(self.limit.threshold.clone());
         plan.at_rate(self.first, self.limit.step_ns, self.spacing)
     }
 }
 
-/// 0 where a rate holds, 3 where none does, 1 where the target ended it.
-pub(crate) fn exit_code(found: &SearchAccount) -> i32 {
+/// 0 where a rate holds, 3 where none does, 1 where the target ended it, or gave other bytes than were written at any.
+pub(crate) fn exit_code(found: &SearchAccount, records: &[Record]) -> i32 {
+    if records.iter().any(|record| record.wrong_objects() > 0) {
+        return 1;
+    }
     match (found.holds_at, &found.no_answer) {
         (_, Some(_)) => 1,
         (Some(_), None) => 0,
@@ -115,7 +119,7 @@ impl Load<'_> {
             return self.ended_by(error);
         }
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        Ok(stopped.unwrap_or_else(|| exit_code(&account)))
+        Ok(stopped.unwrap_or_else(|| exit_code(&account, &records)))
     }
 
     fn ended_by(&self, error: LabError) -> Result<i32> {

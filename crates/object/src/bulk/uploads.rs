@@ -116,15 +116,25 @@ impl Bulk {
         }
     }
 
-    /// The first page of what the server lists as open under the keys of this run; `None` where nobody waits
-    /// for it any more.
+    /// The first page of what the server lists as open under the keys of this run, the next where one does not answer;
+    /// `None` where nobody waits for it any more.
     fn open_uploads(&self) -> Option<Result<OpenPage, Failure>> {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
             let query = format!("prefix={}&uploads=", encoded(&self.settings.root));
             let path = self.settings.bucket_path();
-            patiently(client.page(&path, &query)).await
+            let mut others = self.peers.len().saturating_sub(1);
+            loop {
+                let page = patiently(client.page(&path, &query)).await;
+                let knows_not = |failure: &Failure| failure.may_pass() || failure.is_not_found();
+                let is_known = !matches!(&page, Some(Err(failure)) if knows_not(failure));
+                if others == 0 || is_known {
+                    return page;
+                }
+                others -= 1;
+                client.turn_to_next();
+            }
         });
         let body = match body? {
             Ok(body) => body,

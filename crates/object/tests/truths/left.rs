@@ -401,8 +401,8 @@ fn a_store_that_does_not_say_what_is_gone_is_asked_for_all_objects() {
     assert!(server.requests() > 400, "{}", server.requests());
 }
 
-/// One address of a store dies when the load is over, or answers as one that knows the store no more: the other removes.
-/// The bucket is left where it was made, for another address could be another store's; that is said.
+/// One address of a store dies when the load is over, or answers as one that knows the store no more: the other removes,
+/// also the bucket, which it had not before this load made it.
 #[test]
 fn what_one_endpoint_does_not_remove_another_is_asked_for() {
     for act in [
@@ -412,21 +412,52 @@ fn what_one_endpoint_does_not_remove_another_is_asked_for() {
     ] {
         let mut server = Server::start(move |asked| match asked.method.as_str() {
             "DELETE" if asked.way == 0 => act,
+            "GET" if asked.way == 0 && asked.query.contains("uploads=") => act,
+            "POST" if asked.query == "uploads=" && asked.number.is_multiple_of(3) => Act::Lost,
             _ => Act::Answer,
         });
         let (first, other) = (server.s3("bucket"), server.other_way());
-        let mut plan = plan(
-            preset("put", 2, 60_000),
-            &format!("{first},http://127.0.0.1:{other}"),
-        );
-        plan.iterations = Some(200);
-        let record = run(&plan);
-        let there = server.state.objects.lock().unwrap();
-        let there: Vec<&String> = there.keys().collect();
-        assert_eq!(there, ["/bucket"], "{act:?}");
-        assert_eq!(record.left_over, [], "{act:?}");
-        let notes = record.notes().join("\n");
-        let told = format!("it is left at 127.0.0.1:{}/bucket", server.port);
-        assert!(notes.contains(&told), "{act:?}: {notes}");
+        let target = format!("{first},http://127.0.0.1:{other}");
+        for scenario in ["put", "multipart"] {
+            let mut plan = plan(preset(scenario, 2, 60_000), &target);
+            plan.iterations = Some(60);
+            let record = run(&plan);
+            let there = server.state.objects.lock().unwrap();
+            let there: Vec<&String> = there.keys().collect();
+            assert!(there.is_empty(), "{act:?} {scenario}: {there:?}");
+            assert_eq!(server.state.uploads_begun(), 0, "{act:?} {scenario}");
+            assert_eq!(record.left_over, [], "{act:?} {scenario}");
+        }
     }
+}
+
+/// What is another store's is left as it is: a bucket that was there before.
+#[test]
+fn a_bucket_that_one_endpoint_had_is_not_removed_there() {
+    let servers = [
+        Server::start(|asked| match asked.method.as_str() {
+            "DELETE" => Act::Hang,
+            _ => Act::Answer,
+        }),
+        Server::start(|_| Act::Answer),
+    ];
+    let mut objects = servers[1].state.objects.lock().unwrap();
+    objects.insert("/bucket".into(), Vec::new());
+    drop(objects);
+    let (first, other) = (servers[0].s3("bucket"), servers[1].port);
+    let target = format!("{first},http://127.0.0.1:{other}");
+    let mut plan = plan(preset("put", 2, 60_000), &target);
+    plan.iterations = Some(20);
+    let record = run(&plan);
+    assert!(
+        servers[1]
+            .state
+            .objects
+            .lock()
+            .unwrap()
+            .contains_key("/bucket")
+    );
+    let notes = record.notes().join("\n");
+    let told = format!("it is left at 127.0.0.1:{}/bucket", servers[0].port);
+    assert!(notes.contains(&told), "{notes}");
 }
