@@ -56,7 +56,7 @@ pub use rename::rename_no_replace;
 pub use signals::{
     CaughtSignal, catch_signals, catches_signals, caught_signal, end_descriptor,
     ignore_what_launchers_hand_on, is_told_twice, name_signal, named_signal, stop_with_another,
-    stopped_by, stopped_code, was_woken,
+    stopped_by, stopped_code, wait_for_children, was_woken,
 };
 pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};

@@ -112,6 +112,12 @@ pub fn ignore_what_launchers_hand_on() {
     dispose(libc::SIGUSR1, libc::SIG_IGN);
 }
 
+/// Children that end are waited for, whatever whoever started this process made of SIGCHLD: where that is ignored, the
+/// kernel keeps no end of any.
+pub fn wait_for_children() {
+    dispose(libc::SIGCHLD, libc::SIG_DFL);
+}
+
 /// Whether [`catch_signals`] has been done, and nobody has undone it.
 #[must_use]
 pub fn catches_signals() -> bool {

@@ -45,6 +45,8 @@ const SILENCE_PATIENCE_NS: [u64; 2] = [0, 5_000_000_000];
 const STOOD_STILL_NS: u64 = 1_000_000_000;
 /// Last words have so long to come where a process that was left behind could still say some.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Of what a script leaves behind that may hold what ranks print or say, nothing may come for so long.
+const LEFT_NS: u64 = 10_000_000_000;
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
@@ -124,12 +126,17 @@ pub(super) fn attend(
     let was_silent = waited.patience.silent_at.is_some();
     let sent = waited.sent.filter(|_| waited.naming.is_heard());
     drop(deputy);
+    if !was_told {
+        let is_well = status.success();
+        wait_for_what_is_left(&before, &printed, &of_ranks, is_well);
+    }
+    let leaves_some = before.leaves_some();
     before.end_what_came_after();
     for_people.wait_for_last(LAST_WORDS);
     let _nobody_reads_a_closed_terminal = for_people.end(LAST_WORDS, 0);
     // One that did not end by itself may have kept the rest.
     let prints = of_ranks.prints.load(Relaxed);
-    let was_ended = was_told || status.code().is_none();
+    let was_ended = was_told || leaves_some || status.code().is_none();
     let unwritten = printed.end(LAST_WORDS, if was_ended { prints } else { 0 });
     let said = Some(of_ranks.said.load(Relaxed)).filter(|code| *code != exit::NOTHING_SAID);
     Ok(LauncherEnd {
@@ -141,6 +148,25 @@ pub(super) fn attend(
         unwritten,
         handed_on: sent.map(|signal| handed_on(dialect, signal)),
     })
+}
+
+/// Waits for what the launcher has started and left, as long as that hands on what ranks have said that they print, or
+/// may still say how they ended.
+fn wait_for_what_is_left(before: &Before, printed: &HandedOn, of_ranks: &RankWords, is_well: bool) {
+    let clock = MachineClock::monotonic();
+    let (mut come, mut since) = (0, clock.now());
+    while clock.now().saturating_sub(since) < LEFT_NS && !sys::is_told_twice() {
+        let (now_come, is_full) = printed.come();
+        let is_owed = now_come < of_ranks.prints.load(Relaxed);
+        let is_unsaid = is_well && of_ranks.said.load(Relaxed) == exit::NOTHING_SAID;
+        if !(is_owed || is_unsaid) || !before.leaves_some() {
+            return;
+        }
+        if now_come != come || is_full {
+            (come, since) = (now_come, clock.now());
+        }
+        clock.sleep_until(clock.now() + LOOK_NS);
+    }
 }
 
 /// What ranks are sent by a launcher that was sent this: Open MPI's makes SIGTERM of what ends it.

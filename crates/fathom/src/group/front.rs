@@ -63,6 +63,9 @@ impl LaunchFront {
             ));
             return Err(OptionsRefused::of(error.into()));
         }
+        if names_hosts(matches) {
+            sys::wait_for_children();
+        }
         Self::asked(matches).map_err(|why| Usage(why).into())
     }
 

@@ -9,8 +9,16 @@ use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// What MPICH's launcher says of itself when it is interrupted, it writes among what ranks print.
+/// What MPICH's launcher says of itself when it is interrupted, it writes among what ranks print: before a line, or
+/// where it had handed on a part of one.
 const OF_HYDRA: &[u8] = b"[mpiexec@";
+const WITHIN_A_LINE: [&[u8]; 2] = [
+    b"] Sending Ctrl-C to processes as requested\n",
+    b"] Press Ctrl-C again to force abort\n",
+];
+/// What it says of a rank that was killed stands below such a line, up to this one.
+const OF_AN_END: &[u8] = b"=====================================================";
+const LAST_OF_AN_END: &[u8] = b"Please see the FAQ page";
 /// Of a line that is longer nobody waits for the end.
 const MOST_OF_A_LINE: u64 = 1 << 20;
 
@@ -53,6 +61,8 @@ pub(super) struct Heard<R> {
     /// What is for people, and how much of it was given.
     line: Vec<u8>,
     given: usize,
+    /// MPICH's launcher says how a rank has ended.
+    tells_an_end: bool,
 }
 
 impl<R: Read> Heard<R> {
@@ -64,6 +74,7 @@ impl<R: Read> Heard<R> {
             mistakes: None,
             line: Vec::new(),
             given: 0,
+            tells_an_end: false,
         }
     }
 
@@ -92,9 +103,8 @@ impl<R: Read> Heard<R> {
                 Some(_) => {}
             }
         }
-        if is_result && self.line.starts_with(OF_HYDRA) {
-            say(String::from_utf8_lossy(&self.line).trim_end());
-            self.line.clear();
+        if is_result {
+            self.leave_out_the_launcher_s();
         }
         let of_ranks = &self.of_ranks;
         let code = news.code.unwrap_or(exit::NOTHING_SAID);
@@ -106,6 +116,25 @@ impl<R: Read> Heard<R> {
         of_ranks.prints.fetch_add(news.prints.unwrap_or(0), Relaxed);
         of_ranks.muster.add(news.begun);
         Ok(true)
+    }
+}
+
+impl<R> Heard<R> {
+    /// Says to people what of a line is the launcher's own, and keeps the rest.
+    fn leave_out_the_launcher_s(&mut self) {
+        self.tells_an_end |= self.line.starts_with(OF_AN_END);
+        let at = match self.tells_an_end || self.line.starts_with(OF_HYDRA) {
+            true => Some(0),
+            false if WITHIN_A_LINE.iter().any(|end| self.line.ends_with(end)) => {
+                let mut places = self.line.windows(OF_HYDRA.len());
+                places.rposition(|place| place == OF_HYDRA)
+            }
+            false => None,
+        };
+        self.tells_an_end &= !self.line.starts_with(LAST_OF_AN_END);
+        if let Some(at) = at {
+            say(String::from_utf8_lossy(&self.line.split_off(at)).trim_end());
+        }
     }
 }
 
@@ -182,10 +211,15 @@ mod tests {
             let inside = format!("{}\n", word.alive_line(7));
             with_words.splice(at..at, inside.into_bytes());
         }
-        with_words.splice(
-            2..2,
-            b"[mpiexec@h] Press Ctrl-C again to force abort\n".to_vec(),
+        for at in [4, 2] {
+            let said = b"[mpiexec@h] Press Ctrl-C again to force abort\n";
+            with_words.splice(at..at, said.to_vec());
+        }
+        let banner = format!(
+            "{0}\n=   BAD\n\n{0}\nPlease see the FAQ page for\n",
+            "=".repeat(83)
         );
+        with_words.splice(2..2, banner.into_bytes());
         for at in [2, 0] {
             let line = format!("{}\n", word.end_line(3));
             with_words.splice(at..at, line.into_bytes());

@@ -28,6 +28,12 @@ impl Before {
         is_new && (self.group.is_none() || process_group(child) != self.group)
     }
 
+    /// Whether something runs that came of the launcher.
+    pub(super) fn leaves_some(&self) -> bool {
+        let mut left = sys::own_children().into_iter();
+        left.any(|pid| self.came_after(pid) && !has_ended(pid, 0))
+    }
+
     /// Ends what the launcher started on this machine and did not wait for.
     pub(super) fn end_what_came_after(&self) {
         let clock = MachineClock::monotonic();
@@ -45,9 +51,7 @@ impl Before {
                 }
                 for pid in left {
                     let rest = until.saturating_sub(clock.now());
-                    let has_ended = ProcessEnd::of(pid)
-                        .is_ok_and(|end| wait_ready(&end, Readiness::Input, rest).unwrap_or(false));
-                    if has_ended {
+                    if has_ended(pid, rest) {
                         let _reaped = sys::wait_child(pid);
                     }
                 }
@@ -57,6 +61,12 @@ impl Before {
             }
         }
     }
+}
+
+/// Whether a process has ended, or does so in so many nanoseconds.
+fn has_ended(pid: u32, within_ns: u64) -> bool {
+    ProcessEnd::of(pid)
+        .is_ok_and(|end| wait_ready(&end, Readiness::Input, within_ns).unwrap_or(false))
 }
 
 #[cfg(test)]
@@ -78,10 +88,12 @@ mod tests {
         let mut of_the_launcher = begin(Command::new("cat").process_group(0));
         let children = [&of_before, &of_those, &of_the_launcher].map(|child| child.id());
         let came_after = children.map(|child| before.came_after(child));
+        let leaves_some = before.leaves_some();
         for child in [&mut of_before, &mut of_those, &mut of_the_launcher] {
             child.kill().unwrap();
             child.wait().unwrap();
         }
         assert_eq!(came_after, [false, false, true]);
+        assert!(leaves_some && !before.leaves_some());
     }
 }
