@@ -559,3 +559,34 @@ fn an_address_that_follows_serve_without_an_equals_sign_is_no_file() {
     let words: Vec<&str> = words.split(' ').collect();
     ground.fathom(&words).expect(0);
 }
+
+/// It ends with another code than what is refused before anything was done.
+#[test]
+fn a_phase_that_is_refused_after_another_was_measured_loses_nothing_of_that() {
+    let ground = Ground::new();
+    let plan = "[[phase]]\nname = \"a\"\ntarget = \"own\"\n[[phase]]\nname = \"b\"\ntarget = \"foreign\"\n";
+    fs::write(ground.path("plan.toml"), plan).unwrap();
+    fs::write(ground.path("foreign"), "mine").unwrap();
+    let words = [
+        "run",
+        "-c",
+        "plan.toml",
+        "--file-size",
+        "64k",
+        "--write-percent",
+        "100",
+        "--total-bytes",
+        "64k",
+        "--no-live",
+    ];
+    let output = ground.command(&words).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("foreign holds 4 bytes"), "{told}");
+    assert!(
+        told.contains("the phase before it was measured, and its result stands"),
+        "{told}"
+    );
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("a: "));
+    assert_eq!(ground.read("foreign"), b"mine");
+}

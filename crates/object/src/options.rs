@@ -222,7 +222,7 @@ pub static LOAD_OPTIONS: [LoadOption; 34] = [
     value("timeout", "TIME", "A request that takes longer has failed [default: 60s]", |asked, name, text| set(&mut asked.timeout_ns, time(name, text)), |plan| nanos(plan.timeout_ns)),
     value("retries", "N", "Tries after a failure that may pass; counted apart [default: 0]", |asked, name, text| set(&mut asked.retries, number(name, text)), |plan| Some(plan.retries.to_string())),
     value("http2-connections", "N", "Of --http2: so many connections that users share [default: one a load thread and an endpoint]", |asked, name, text| set(&mut asked.http2_connections, number(name, text)), |plan| connections(plan).map(|n| n.to_string())),
-    value("find-knee", "THRESHOLD", "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]", |asked, _, text| set(&mut asked.knee.threshold, threshold(text)), |_| None).of_the_command(),
+    value("find-knee", "THRESHOLD", "Raise the rate until this, or a --threshold, breaks, and report the highest that holds; --rate is the first [default: 100]", |asked, _, text| set(&mut asked.knee.threshold, threshold(text)), |_| None).of_the_command(),
     value("step-duration", "TIME", "Length of a step of --find-knee [default: 10s]", |asked, name, text| set(&mut asked.knee.step_ns, time(name, text)), |_| None).of_the_command(),
     value("most-rate", "RATE", "Where --find-knee ends at the latest [default: 1M/s]", |asked, name, text| set(&mut asked.knee.most, rate(name, text)), |_| None).of_the_command(),
     switch("verify", "Compare every byte that is read with what was written", |asked, is_on| asked.changes.verify = is_on, |plan| Some(plan.scenario.verify.to_string())).in_scenarios("verify"),

@@ -570,7 +570,7 @@ mod tests {
         assert_eq!(
             told(&joined),
             [
-                "part-1 has another plan than part-0; no trial has more of these parts, and the first counts"
+                "part-1 has another plan than part-0; no trial has more of these parts, and the first counts; lines of another trial, given alone, are merged"
             ]
         );
     }

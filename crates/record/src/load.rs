@@ -302,4 +302,43 @@ mod tests {
         assert_eq!((step(Status::Ok, 1), cut), (Some(true), [None, None]));
         assert_eq!(step(Status::Ok, 2), None);
     }
+
+    #[test]
+    fn a_step_is_judged_by_its_turns_and_by_the_bytes_of_its_objects() {
+        use crate::{Operations, PaceAccount, Threshold, Verification};
+        // 78 of 100 turns arrived, and each was of four requests.
+        let mut record = Record {
+            load: Some(LoadAccount::default()),
+            pace: Some(PaceAccount {
+                asked_per_second: Some(100.0),
+                achieved_per_second: 78.0,
+                over_ns: Some(1_000_000_000),
+                ..PaceAccount::default()
+            }),
+            ..Record::default()
+        };
+        let requests = Operations {
+            count: 312,
+            ..Operations::default()
+        };
+        record.operations.insert("get", requests);
+        record.effective.insert("arrival".into(), "poisson".into());
+        assert_eq!(record.begun_by_schedule(), 78);
+        assert!(record.step_result().unwrap().holds, "chance moves a third");
+        // Two of 80 turns are more than one of a hundred.
+        record.pace.as_mut().unwrap().unsent = 2;
+        assert!(!record.step_result().unwrap().rate_kept);
+        record.pace.as_mut().unwrap().unsent = 0;
+        record.verification = Some(Verification {
+            operations: 312,
+            failures: 1,
+            ..Verification::default()
+        });
+        record.hold_against(&[Threshold::parse("errors<5%").unwrap()]);
+        let step = record.step_result().unwrap();
+        assert!(
+            step.fails && !step.holds,
+            "wrong bytes are tolerated by nothing"
+        );
+    }
 }

@@ -222,6 +222,29 @@ fn a_result_that_a_script_hands_on_late_is_whole() {
     }
 }
 
+/// What it began hands on what ranks print after it has ended itself.
+#[test]
+fn a_result_that_a_script_leaves_with_a_filter_is_whole() {
+    for launcher in launchers_by_kind() {
+        let (name, dir) = (launcher.name, place());
+        let program = launcher.program.display();
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\nmkfifo pipe\n(sleep 3; cat) <pipe &\nexec >pipe\n{program} \"$@\"\n"
+        );
+        script(dir.path(), &text);
+        let words = format!("{SHORT} --output-format json --hosts localhost:2");
+        let mut line = Command::new("timeout");
+        line.args(["-k", "5", "300", FATHOM])
+            .args(words.split_whitespace())
+            .args(["--launcher", "./launch.sh"]);
+        let output = line.current_dir(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
+        assert!(result.is_ok(), "{name}: {} bytes", output.stdout.len());
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 #[test]
 fn a_result_of_which_nobody_reads_the_rest_is_no_success_where_the_end_is_asked_for_twice() {
     for launcher in launchers_by_kind() {

@@ -68,7 +68,9 @@ impl ChosenTrial {
             n => format!("the {n} parts that belong together"),
         };
         match self.is_tie {
-            true => format!("{parts}; no trial has more of these parts, and the first counts"),
+            true => format!(
+                "{parts}; no trial has more of these parts, and the first counts; lines of another trial, given alone, are merged"
+            ),
             false => parts,
         }
     }
