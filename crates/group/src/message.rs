@@ -198,18 +198,20 @@ impl Message {
                 lost: std::iter::from_fn(|| rest.short()).collect(),
             },
             16 => Self::Bye,
-            17 => Self::Reached {
-                start: rest.short()?,
-                most: rest.long()?,
-            },
             18 => Self::Reader { word: rest.all() },
-            19 => Self::Left {
-                start: rest.short()?,
-                steps: rest.long()?,
-            },
-            _ => return None,
+            _ => Self::of_work(*kind, &mut rest)?,
         };
         rest.0.is_empty().then_some(message)
+    }
+
+    /// How far a rank, or all of them, are in the work that was begun.
+    fn of_work(kind: u8, rest: &mut Rest<'_>) -> Option<Self> {
+        let (start, far) = (rest.short()?, rest.long()?);
+        match kind {
+            17 => Some(Self::Reached { start, most: far }),
+            19 => Some(Self::Left { start, steps: far }),
+            _ => None,
+        }
     }
 }
 

@@ -138,6 +138,17 @@ impl Host {
         truth
     }
 
+    /// All have left so many steps: it leaves the next.
+    fn hear_left(&mut self, steps: u64) -> Vec<MemberInput> {
+        assert_eq!(steps, self.left, "it waits for all to leave that");
+        self.left_by_all = steps;
+        if steps == STEPS {
+            return self.compares();
+        }
+        self.left = steps + 1;
+        vec![MemberInput::Left(self.left)]
+    }
+
     /// All that is told of the work has come.
     fn compares(&self) -> Vec<MemberInput> {
         let has_all = self.most.is_some() && self.left_by_all == STEPS;
@@ -422,15 +433,7 @@ impl World {
                 host.most = Some(most);
                 return host.compares();
             }
-            Act::Left(steps) => {
-                assert_eq!(steps, host.left, "rank {rank} waits for all to leave that");
-                host.left_by_all = steps;
-                if steps < STEPS {
-                    host.left = steps + 1;
-                    return vec![MemberInput::Left(steps + 1)];
-                }
-                return host.compares();
-            }
+            Act::Left(steps) => return host.hear_left(steps),
             Act::Halted => {
                 host.is_halted = true;
                 // Whoever has not begun begins, and ends at once.

@@ -57,11 +57,11 @@ pub fn resolve(asked: &Workload, machine: &Machine) -> Result<Resolved, RunError
 /// Options that exclude each other.
 pub fn check_options(asked: &Workload) -> Result<(), RunError> {
     combinations::check(asked)?;
-    match asked.engine {
-        // Which it is each machine decides.
-        workload::EngineName::Auto => Ok(()),
-        _ => combinations::check_engine(asked),
+    // Which it is each machine decides.
+    if asked.engine == workload::EngineName::Auto {
+        return Ok(());
     }
+    combinations::check_engine(asked)
 }
 
 fn resolve_for(

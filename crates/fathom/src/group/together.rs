@@ -9,7 +9,7 @@ use super::launched::Launch;
 use super::rows::RootWork;
 use super::watched::telling;
 use super::words::{fault_by, fault_of, fault_word};
-use super::work::GroupWork;
+use super::work::{GroupWork, ShiftChange};
 use crate::live::{Live, ended, records as records_of};
 use crate::profile::Io500Together;
 use crate::run::{OTHERS_NOT_BEGUN, after_others, cut_between, is_over, of_job};
@@ -165,15 +165,25 @@ impl RankGroup<'_> {
             Some(GroupCourse::Rows(work)) => return self.rows(work, &terms),
             None => {}
         }
-        let (mut records, mut unsaved) = (Vec::new(), None);
-        let (mut code, mut begun, mut refused) = (0, 0, None);
         let apart = agreed
             .apart
             .filter(|_| agreed.reach == Some(TargetReach::Shared));
         let changes = GroupWork::place_shifts(&mut works, apart);
-        for ((work, change), number) in works.iter().zip(changes).zip(1_u64..) {
+        self.one_after_another(works.iter().zip(changes).collect(), &terms)
+    }
+
+    /// Works of which each begins when the last has ended.
+    fn one_after_another(
+        &self,
+        works: Vec<(&GroupWork, Option<ShiftChange>)>,
+        terms: &GroupTerms,
+    ) -> Result<i32> {
+        let (mut records, mut unsaved) = (Vec::new(), None);
+        let (mut code, mut begun, mut refused) = (0, 0, None);
+        let all = works.len();
+        for ((work, change), number) in works.into_iter().zip(1_u64..) {
             let mut place = |record: &mut Record| change.iter().for_each(|of| of.tell(record));
-            let end = match self.work(work, number, &terms, &mut place) {
+            let end = match self.work(work, number, terms, &mut place) {
                 Ok(end) => end,
                 Err(error) if begun == 0 => return Err(error),
                 Err(error) => {
@@ -196,7 +206,7 @@ impl RankGroup<'_> {
         if let Some(error) = refused {
             return Err(error);
         }
-        if let Some(caught) = cut_between(code, begun < works.len(), sys::caught_signal()) {
+        if let Some(caught) = cut_between(code, begun < all, sys::caught_signal()) {
             code = caught.exit_code();
             if self.connection.is_root() {
                 say(OTHERS_NOT_BEGUN);
