@@ -13,6 +13,7 @@ mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod host_list;
+mod in_turn;
 mod joining;
 mod keeping;
 mod launched;

@@ -3,9 +3,9 @@
 mod over;
 mod plan;
 
-pub(crate) use over::{OTHERS_NOT_BEGUN, cut_between, is_over};
+pub(crate) use over::{OTHERS_NOT_BEGUN, after_others, cut_between, is_over};
 
-use crate::exit::{OptionsRefused, Usage, code_of, told};
+use crate::exit::{OptionsRefused, Usage};
 use crate::group::GroupWork;
 use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
@@ -230,19 +230,6 @@ fn run_alone(
     };
     say(OTHERS_NOT_BEGUN);
     Ok(caught.exit_code())
-}
-
-/// Why a phase did not begin after so many others had been measured. What was refused before anything was done has code
-/// 2, and this was not.
-pub(crate) fn after_others(error: anyhow::Error, before: usize) -> anyhow::Error {
-    if code_of(&error) != 2 {
-        return error;
-    }
-    let others = match before {
-        1 => "the phase before it was measured, and its result stands".to_owned(),
-        several => format!("the {several} phases before it were measured, and their results stand"),
-    };
-    anyhow::anyhow!("{}; {others}", told(&error))
 }
 
 /// Makes of the stages the part of this rank, if it is one.

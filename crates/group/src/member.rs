@@ -3,6 +3,7 @@
 
 mod clocks;
 mod course;
+mod ending;
 
 use crate::drift::{BestBound, DriftQuestion};
 use crate::message::{Message, Word};
@@ -240,27 +241,6 @@ impl GroupMember {
         }
     }
 
-    /// Ends, unless there is an answer that it has not heard and will be told again.
-    fn hear_end(&mut self, now: u64, rounds: u32, lost: Vec<u32>, out: &mut Vec<Act>) {
-        let is_lost = lost.contains(&self.rank);
-        if !lost.is_empty() {
-            self.are_lost(lost, out);
-        }
-        if self.heard < rounds && !is_lost {
-            self.next_tell = now;
-            return;
-        }
-        out.push(Act::Send(0, Message::Bye));
-        self.end(MemberEnd::Over, out);
-    }
-
-    fn are_lost(&mut self, ranks: Vec<u32>, out: &mut Vec<Act>) {
-        if self.lost != ranks {
-            self.lost.clone_from(&ranks);
-            out.push(Act::Lost(ranks));
-        }
-    }
-
     /// Begins at a time of the root, once.
     fn begin(
         &mut self,
@@ -396,10 +376,5 @@ impl GroupMember {
         } else {
             out.push(Act::WakeAt(step.wake));
         }
-    }
-
-    fn end(&mut self, ending: MemberEnd, out: &mut Vec<Act>) {
-        self.is_over = true;
-        out.push(Act::End(ending));
     }
 }

@@ -9,10 +9,10 @@ use super::launched::Launch;
 use super::rows::RootWork;
 use super::watched::telling;
 use super::words::{fault_by, fault_of, fault_word};
-use super::work::{GroupWork, ShiftChange};
-use crate::live::{Live, ended, records as records_of};
+use super::work::GroupWork;
+use crate::live::Live;
 use crate::profile::Io500Together;
-use crate::run::{OTHERS_NOT_BEGUN, after_others, cut_between, is_over, of_job};
+use crate::run::{is_over, of_job};
 use crate::tell::{hold_back, say};
 use crate::{context, target};
 use anyhow::Result;
@@ -170,49 +170,6 @@ impl RankGroup<'_> {
             .filter(|_| agreed.reach == Some(TargetReach::Shared));
         let changes = GroupWork::place_shifts(&mut works, apart);
         self.one_after_another(works.iter().zip(changes).collect(), &terms)
-    }
-
-    /// Works of which each begins when the last has ended.
-    fn one_after_another(
-        &self,
-        works: Vec<(&GroupWork, Option<ShiftChange>)>,
-        terms: &GroupTerms,
-    ) -> Result<i32> {
-        let (mut records, mut unsaved) = (Vec::new(), None);
-        let (mut code, mut begun, mut refused) = (0, 0, None);
-        let all = works.len();
-        for ((work, change), number) in works.into_iter().zip(1_u64..) {
-            let mut place = |record: &mut Record| change.iter().for_each(|of| of.tell(record));
-            let end = match self.work(work, number, terms, &mut place) {
-                Ok(end) => end,
-                Err(error) if begun == 0 => return Err(error),
-                Err(error) => {
-                    refused = Some(after_others(error, begun));
-                    break;
-                }
-            };
-            begun += 1;
-            records.extend(end.record);
-            unsaved = end.unsaved;
-            code = end.exit_code.max(code);
-            if !end.goes_on {
-                break;
-            }
-        }
-        terms.live.end(&ended(records_of(self.matches)));
-        if self.connection.is_root() {
-            self.asked.output.finish(&records, "")?;
-        }
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        if let Some(caught) = cut_between(code, begun < all, sys::caught_signal()) {
-            code = caught.exit_code();
-            if self.connection.is_root() {
-                say(OTHERS_NOT_BEGUN);
-            }
-        }
-        unsaved.map_or(Ok(code), Err)
     }
 
     /// What can be refused without asking the others.

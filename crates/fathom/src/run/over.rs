@@ -1,5 +1,6 @@
 //! When stages end, and how.
 
+use crate::exit::{code_of, told};
 use record::Record;
 use sys::CaughtSignal;
 
@@ -23,6 +24,19 @@ pub(crate) fn cut_between(
     caught: Option<CaughtSignal>,
 ) -> Option<CaughtSignal> {
     caught.filter(|_| lacks_some && [0, MISSED].contains(&code))
+}
+
+/// Why a phase did not begin after so many others had been measured. What was refused before anything was done has code
+/// 2, and this was not.
+pub(crate) fn after_others(error: anyhow::Error, before: usize) -> anyhow::Error {
+    if code_of(&error) != 2 {
+        return error;
+    }
+    let others = match before {
+        1 => "the phase before it was measured, and its result stands".to_owned(),
+        several => format!("the {several} phases before it were measured, and their results stand"),
+    };
+    anyhow::anyhow!("{}; {others}", told(&error))
 }
 
 #[cfg(test)]
