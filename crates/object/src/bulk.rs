@@ -195,7 +195,12 @@ impl Bulk {
     pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
         let bucket = self.settings.told_path(&self.settings.bucket_path());
         let others = |peer: &Peer| {
-            let others = self.lacked.iter();
+            // Where two made one they are two stores, and each removes its own.
+            let is_maker = |other: &Peer| {
+                let mut makers = self.made_buckets.iter();
+                makers.any(|maker| maker.authority == other.authority)
+            };
+            let others = self.lacked.iter().filter(|other| !is_maker(other));
             let mut others = others.filter(|other| other.authority != peer.authority);
             others.any(|other| self.remove_bucket_of(other, patience))
         };

@@ -52,6 +52,17 @@ fn curve(search: &SearchAccount) -> Vec<Vec<String>> {
     rows
 }
 
+/// What broke at that rate, where it is not the threshold that was searched: another one, or wrong bytes.
+fn otherwise(search: &SearchAccount, rate: f64) -> String {
+    let mut points = search.points.iter();
+    let point =
+        points.find(|point| !point.holds && point.asked_per_second.total_cmp(&rate).is_eq());
+    let why = point.and_then(|point| Some(point.measured.split_once("; ")?.1));
+    let is_else = |why: &&str| why.contains(" missed: ") || why.contains(" held other bytes");
+    let why = why.filter(is_else);
+    why.map_or_else(String::new, |why| format!(" ({})", on_one_line(why)))
+}
+
 fn answer(search: &SearchAccount) -> String {
     if let Some(why) = &search.no_answer {
         return format!("no knee: {}", on_one_line(why));
@@ -59,17 +70,19 @@ fn answer(search: &SearchAccount) -> String {
     let threshold = search.threshold.as_str();
     match (search.holds_at, search.breaks_at) {
         (Some(best), Some(least)) => format!(
-            "knee: {threshold} holds at {} and breaks at {}; single observations, one a rate",
+            "knee: {threshold} holds at {} and breaks at {}{}; single observations, one a rate",
             Rate(best),
-            Rate(least)
+            Rate(least),
+            otherwise(search, least)
         ),
         (Some(best), None) => format!(
             "no knee: {threshold} still holds at {}, the highest rate of a completed step",
             Rate(best)
         ),
         (None, Some(least)) => format!(
-            "no knee: {threshold} breaks at {}, the lowest rate of a completed step",
-            Rate(least)
+            "no knee: {threshold} breaks at {}{}, the lowest rate of a completed step",
+            Rate(least),
+            otherwise(search, least)
         ),
         (None, None) if search.points.is_empty() => "no knee: no step counts".to_owned(),
         (None, None) => format!("no knee: nothing was measured that {threshold} applies to"),
@@ -109,5 +122,30 @@ mod tests {
             let text = knee_text(&search, no_point, TextLayout::default());
             assert!(text.ends_with(&end), "{text}");
         }
+    }
+
+    #[test]
+    fn what_broke_beside_the_searched_threshold_is_said_where_it_broke() {
+        let knee = |measured: &str| {
+            let search = SearchAccount {
+                threshold: "errors<1%".into(),
+                points: vec![SearchPoint {
+                    asked_per_second: 148.0,
+                    measured: measured.into(),
+                    ..SearchPoint::default()
+                }],
+                breaks_at: Some(148.0),
+                ..SearchAccount::default()
+            };
+            answer(&search)
+        };
+        assert_eq!(
+            knee("0%; put.p95<50ms missed: 103 ms"),
+            "no knee: errors<1% breaks at 148 /s (put.p95<50ms missed: 103 ms), the lowest rate of a completed step"
+        );
+        assert_eq!(
+            knee("3%; 4 failed"),
+            "no knee: errors<1% breaks at 148 /s, the lowest rate of a completed step"
+        );
     }
 }

@@ -18,6 +18,7 @@ const WITHIN_A_LINE: [&[u8]; 2] = [
 ];
 /// What it says of a rank that was killed stands below such a line, up to this one.
 const OF_AN_END: &[u8] = b"=====================================================";
+const LINES_OF_AN_END: u8 = 16;
 const LAST_OF_AN_END: &[u8] = b"Please see the FAQ page";
 /// Of a line that is longer nobody waits for the end.
 const MOST_OF_A_LINE: u64 = 1 << 20;
@@ -61,8 +62,8 @@ pub(super) struct Heard<R> {
     /// What is for people, and how much of it was given.
     line: Vec<u8>,
     given: usize,
-    /// MPICH's launcher says how a rank has ended.
-    tells_an_end: bool,
+    /// So many lines may still be what MPICH's launcher says of how a rank has ended.
+    of_an_end: u8,
 }
 
 impl<R: Read> Heard<R> {
@@ -74,7 +75,7 @@ impl<R: Read> Heard<R> {
             mistakes: None,
             line: Vec::new(),
             given: 0,
-            tells_an_end: false,
+            of_an_end: 0,
         }
     }
 
@@ -122,8 +123,12 @@ impl<R: Read> Heard<R> {
 impl<R> Heard<R> {
     /// Says to people what of a line is the launcher's own, and keeps the rest.
     fn leave_out_the_launcher_s(&mut self) {
-        self.tells_an_end |= self.line.starts_with(OF_AN_END);
-        let at = match self.tells_an_end || self.line.starts_with(OF_HYDRA) {
+        if self.line.starts_with(OF_AN_END)
+            && self.line.trim_ascii_end().iter().all(|of| *of == b'=')
+        {
+            self.of_an_end = self.of_an_end.max(LINES_OF_AN_END);
+        }
+        let at = match self.of_an_end > 0 || self.line.starts_with(OF_HYDRA) {
             true => Some(0),
             false if WITHIN_A_LINE.iter().any(|end| self.line.ends_with(end)) => {
                 let mut places = self.line.windows(OF_HYDRA.len());
@@ -131,7 +136,10 @@ impl<R> Heard<R> {
             }
             false => None,
         };
-        self.tells_an_end &= !self.line.starts_with(LAST_OF_AN_END);
+        self.of_an_end = match self.line.starts_with(LAST_OF_AN_END) {
+            true => 0,
+            false => self.of_an_end.saturating_sub(1),
+        };
         if let Some(at) = at {
             say(String::from_utf8_lossy(&self.line.split_off(at)).trim_end());
         }
