@@ -454,9 +454,12 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
             let dir = place();
             let by_front = is_of_kinds && (rank, how) == (2, "KILL");
             let name = format!("{}, rank {rank} {how}, by front {by_front}", launcher.name);
+            // Much that the first prints is not lost where ranks end at once.
+            let is_shown = (rank, how) == (2, "STOP");
+            let form = if is_shown { "--output-format json" } else { "" };
             let running = match by_front {
                 true => begin_line(launcher.by_front(dir.path(), LONG), dir.path()),
-                false => begin(launcher, dir.path(), LONG),
+                false => begin(launcher, dir.path(), &format!("{LONG} {form}")),
             };
             signal(running.ranks[rank], how);
             let (code, said) = running.ended();
@@ -487,12 +490,25 @@ fn a_rank_that_is_killed_or_stands_still_is_an_incomplete_record_and_never_a_suc
                     "{name}: {lost:?}"
                 );
                 assert_eq!(code, Some(5), "{name}: {said}");
+                is_whole(&said, &name);
             } else if rank == 2 && launcher.name.contains("Open MPI") {
                 is_named_or_had_no_time(&record, launcher, &name);
             }
             nobody_is_left(dir.path(), &name);
         }
     }
+}
+
+/// A result of much, with what was said beside it.
+fn is_whole(said: &str, name: &str) {
+    let begin = said.find("{\n").unwrap_or_else(|| panic!("{name}: {said}"));
+    let result = serde_json::Deserializer::from_str(&said[begin..]);
+    let result = result.into_iter::<serde_json::Value>().next();
+    assert!(
+        result.is_some_and(|result| result.is_ok()),
+        "{name}: {said}"
+    );
+    assert!(said.len() > 40_000, "{name}: {said}");
 }
 
 /// Rank 2 was killed, and the launcher tells the others before it kills them.
