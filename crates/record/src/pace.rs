@@ -38,12 +38,14 @@ impl Record {
     /// How many a schedule began: of a load its turns, of which each may be of several operations, else operations.
     #[must_use]
     pub fn begun_by_schedule(&self) -> u64 {
-        match (&self.load, &self.pace) {
-            (Some(_), Some(pace)) => {
-                let begun = pace.achieved_per_second * u64_to_f64(self.paced_ns()) / 1e9;
+        let pace = self.pace.as_ref().filter(|_| self.load.is_some());
+        // Older records do not say over which time their rate is.
+        match pace.and_then(|pace| Some((pace.achieved_per_second, pace.over_ns?))) {
+            Some((per_second, over_ns)) => {
+                let begun = per_second * u64_to_f64(over_ns) / 1e9;
                 f64_to_u64_saturating(begun.round())
             }
-            (_, _) => (self.operations.count()).saturating_add(self.operations.errors()),
+            None => (self.operations.count()).saturating_add(self.operations.errors()),
         }
     }
 

@@ -297,7 +297,7 @@ impl RankLink {
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
     /// have said, and whoever asks hears why.
     pub(crate) fn end(&self, code: i32, why: &PeerFault) {
-        // Whoever hears the end where a rank is lost ends all at once, and launchers kill soon after a signal.
+        // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal.
         if !self.seen.lost().is_empty() || sys::caught_signal().is_some() {
             say_last(code);
         }
@@ -311,16 +311,15 @@ impl RankLink {
                 self.say_left(why);
             }
         }
-        let own = locked(&self.own).take();
-        let Some(own) = own else { return };
+        let Some(own) = locked(&self.own).take() else {
+            return;
+        };
         let heard = crate::exit::as_heard(code);
-        if self.seen.lost().is_empty() {
-            if own.close(heard, move || say_last(code)) {
-                super::leaving::ended_whole(self.size);
-            }
-        } else {
+        if !self.seen.lost().is_empty() {
             say_last(code);
             own.abort(heard);
+        } else if own.close(heard, move || say_last(code)) {
+            super::leaving::ended_whole(self.size);
         }
     }
 }
