@@ -23,7 +23,10 @@ fn locked() -> MutexGuard<'static, Held> {
 
 /// From now on much is held back.
 pub(crate) fn hold_back() {
-    *locked() = Held::Much(Vec::new());
+    let mut held = locked();
+    if matches!(*held, Held::Nothing) {
+        *held = Held::Much(Vec::new());
+    }
 }
 
 /// Whether something is.
