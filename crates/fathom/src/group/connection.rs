@@ -2,7 +2,7 @@
 
 use super::alive::RankProcess;
 use super::view::{GroupView, locked};
-use super::words::{SAID, fault_of, fault_word, said};
+use super::words::{SAID, fault_of, fault_word, said, unawaited};
 use crate::exit::say_last;
 use anyhow::Result;
 use group::{
@@ -322,11 +322,6 @@ impl RankLink {
             super::leaving::ended_whole(self.size);
         }
     }
-}
-
-/// Why whoever was asked twice for the end hears no more of the others.
-fn unawaited() -> PeerFault {
-    PeerFault::lost("nobody waits for the other ranks any more")
 }
 
 impl fmt::Debug for RankLink {

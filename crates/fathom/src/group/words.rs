@@ -38,3 +38,8 @@ pub(super) fn fault_of(word: &[u8]) -> Option<PeerFault> {
         exit_code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(1),
     })
 }
+
+/// Why whoever was asked twice for the end hears no more of the others.
+pub(super) fn unawaited() -> PeerFault {
+    PeerFault::lost("nobody waits for the other ranks any more")
+}
