@@ -204,8 +204,11 @@ impl RankGroup<'_> {
                     last = Some(record);
                     look.kept = Some((news, now));
                 }
-                // To join and to write takes a time of its own, in which it did not stand still.
-                look.looked = Some(clock.now());
+                // To join and to write takes a time of its own, in which it did not stand still unless it was woken in it.
+                let written = clock.now();
+                if !sys::was_woken(written.saturating_sub(now)) {
+                    look.looked = Some(written);
+                }
                 clock.sleep_until(now.saturating_add(KEEPER_LOOK_NS));
             }
         })?;
