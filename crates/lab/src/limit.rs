@@ -211,19 +211,21 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
     let result = threshold.judge(record);
     let pace = record.pace.clone().unwrap_or_default();
     let step = record.step_result();
-    let wrong = record.wrong_objects();
-    let measured = if wrong > 0 {
-        let wrong = units::counted(wrong, "object");
-        let what = "held other bytes than were written";
-        format!("{}; {wrong} {what}", result.measured)
-    } else if step.is_some_and(|step| step.fails) {
-        format!("{}; {} failed", result.measured, all.errors)
-    } else if step.is_some_and(|step| !step.rate_kept) {
-        format!("{}; the rate was not kept", result.measured)
-    } else if let Some(missed) = missed_beside(record, threshold) {
-        format!("{}; {missed}", result.measured)
-    } else {
-        result.measured
+    let wrong = record.wrong_content();
+    let (fails, is_kept) = (
+        step.is_some_and(|step| step.fails),
+        step.is_none_or(|step| step.rate_kept),
+    );
+    // A failure and a rate that was not kept explain more than what they made another threshold miss.
+    let otherwise = wrong.or_else(|| {
+        let missed = missed_beside(record, threshold);
+        missed.filter(|_| !fails && is_kept)
+    });
+    let measured = match &otherwise {
+        Some(otherwise) => format!("{}; {otherwise}", result.measured),
+        None if fails => format!("{}; {} failed", result.measured, all.errors),
+        None if !is_kept => format!("{}; the rate was not kept", result.measured),
+        None => result.measured,
     };
     SearchPoint {
         asked_per_second: rate,
@@ -234,6 +236,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         latency_p99_ns: all.latency.quantile(0.99),
         holds: step.is_some_and(|step| step.holds),
         measured,
+        otherwise,
     }
 }
 
@@ -274,6 +277,31 @@ mod tests {
             Ok(())
         };
         find_limit(limit(), mock, &mut keep).map(|found| (found, kept))
+    }
+
+    #[test]
+    fn what_broke_beside_the_searched_threshold_is_said_as_such() {
+        let mut record = reads(1000);
+        record.load = Some(LoadAccount::default());
+        record.pace = Some(PaceAccount {
+            asked_per_second: Some(100.0),
+            achieved_per_second: 100.0,
+            ..PaceAccount::default()
+        });
+        let searched = Threshold::parse("errors<1%").unwrap();
+        let otherwise = |record: &Record| point(100.0, record, &searched).otherwise;
+        assert_eq!(otherwise(&record), None);
+        record.hold_against(&[Threshold::parse("count>9000").unwrap()]);
+        let told = otherwise(&record).unwrap();
+        assert!(told.starts_with("count>9000 missed: "), "{told}");
+        record.pace.as_mut().unwrap().achieved_per_second = 10.0;
+        assert_eq!(otherwise(&record), None, "the rate explains it");
+        record.verification = Some(record::Verification {
+            failures: 2,
+            ..record::Verification::default()
+        });
+        let told = otherwise(&record).unwrap();
+        assert_eq!(told, "2 objects held other bytes than were written");
     }
 
     #[test]

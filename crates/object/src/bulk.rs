@@ -35,7 +35,7 @@ pub(crate) struct Bulk {
     peers: Arc<Vec<Peer>>,
     /// The servers that had no bucket before.
     made_buckets: Vec<Peer>,
-    /// Servers, where there are several, that had no such bucket before one was made: what they have of it is that one.
+    /// Other servers that had none before either: what they have of it is one of those.
     lacked: Vec<Peer>,
 }
 
@@ -104,20 +104,33 @@ impl Bulk {
         bucket: Option<&String>,
     ) -> Result<Vec<String>, LoadError> {
         let (mut alive, mut dead) = (Vec::new(), Vec::new());
-        if bucket.is_some() && self.peers.len() > 1 {
-            let lacks = |peer: &&Peer| self.lacks_bucket(peer);
-            self.lacked = self.peers.iter().filter(lacks).cloned().collect();
-        }
-        for peer in Arc::clone(&self.peers).iter() {
-            let found = match bucket {
-                Some(name) => self.ensure_bucket(peer, name)?,
-                None => self.reach(peer).map(|()| false),
-            };
-            match found {
-                Ok(made_now) => {
-                    self.made_buckets.extend(made_now.then(|| peer.clone()));
-                    alive.push(peer.clone());
+        let peers = Arc::clone(&self.peers);
+        // All are asked before one makes a bucket.
+        let heads = match bucket {
+            Some(_) => peers.iter().map(|peer| self.head_of(peer)).collect(),
+            None => Ok(Vec::new()),
+        };
+        let mut heads = heads?.into_iter();
+        let mut is_asked_for = false;
+        for peer in peers.iter() {
+            let head = heads.next();
+            let lacked = matches!(head, Some(Ok(404)));
+            let found = match (bucket, head) {
+                // One that another was asked to make may be this one's, too.
+                (Some(name), Some(_)) if lacked && is_asked_for => {
+                    self.ensure_bucket(peer, name, self.head_of(peer)?)?
                 }
+                (Some(name), Some(head)) => self.ensure_bucket(peer, name, head)?,
+                (_, _) => self.reach(peer).map(|()| false),
+            };
+            is_asked_for |= lacked;
+            if matches!(found, Ok(true)) {
+                self.made_buckets.push(peer.clone());
+            } else if lacked {
+                self.lacked.push(peer.clone());
+            }
+            match found {
+                Ok(_) => alive.push(peer.clone()),
                 Err(failure) => dead.push((peer.authority.clone(), failure)),
             }
         }
@@ -148,19 +161,31 @@ impl Bulk {
         })
     }
 
-    /// Makes sure that one server has the bucket; whether it was made now.
-    fn ensure_bucket(&self, peer: &Peer, name: &str) -> Result<Result<bool, Failure>, LoadError> {
-        let interrupted = || LoadError::Interrupted {
-            left: String::new(),
+    /// The status with which one server answers whether it has the bucket.
+    fn head_of(&self, peer: &Peer) -> Result<Result<u16, Failure>, LoadError> {
+        let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
+        let head = LocalSet::new().block_on(&self.runtime, async {
+            patiently(Client::new(&thread, 0).bucket("HEAD")).await
+        });
+        let head = head.ok_or_else(interrupted)?;
+        Ok(head.map(|(status, _)| status))
+    }
+
+    /// Makes sure that one server has the bucket, by what it has answered; whether it was made now.
+    fn ensure_bucket(
+        &self,
+        peer: &Peer,
+        name: &str,
+        head: Result<u16, Failure>,
+    ) -> Result<Result<bool, Failure>, LoadError> {
+        let status = match head {
+            Ok(status) => status,
+            Err(failure) => return Ok(Err(failure)),
         };
         let address = &peer.authority;
         let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
-            let status = match patiently(client.bucket("HEAD")).await.ok_or_else(interrupted)? {
-                Ok((status, _)) => status,
-                Err(failure) => return Ok(Err(failure)),
-            };
             match status {
                 200..=299 => return Ok(Ok(false)),
                 404 => {}
@@ -194,28 +219,11 @@ impl Bulk {
     /// asked for again, for so long, because others may be about to empty it.
     pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
         let bucket = self.settings.told_path(&self.settings.bucket_path());
-        let others = |peer: &Peer| {
-            // Where two made one they are two stores, and each removes its own.
-            let is_maker = |other: &Peer| {
-                let mut makers = self.made_buckets.iter();
-                makers.any(|maker| maker.authority == other.authority)
-            };
-            let others = self.lacked.iter().filter(|other| !is_maker(other));
-            let mut others = others.filter(|other| other.authority != peer.authority);
-            others.any(|other| self.remove_bucket_of(other, patience))
-        };
-        let is_left = |peer: &&Peer| !self.remove_bucket_of(peer, patience) && !others(peer);
+        let is_removed = |peer: &Peer| self.remove_bucket_of(peer, patience);
+        let is_left = |peer: &&Peer| !is_removed(peer) && !self.lacked.iter().any(is_removed);
         let left = self.made_buckets.iter().filter(is_left);
         left.map(|peer| format!("{}{bucket}", peer.authority))
             .collect()
-    }
-
-    fn lacks_bucket(&self, peer: &Peer) -> bool {
-        let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
-        LocalSet::new().block_on(&self.runtime, async {
-            let answer = patiently(Client::new(&thread, 0).bucket("HEAD")).await;
-            matches!(answer, Some(Ok((404, _))))
-        })
     }
 
     fn remove_bucket_of(&self, peer: &Peer, patience: Duration) -> bool {
@@ -315,6 +323,12 @@ impl Bulk {
 
 /// Between two questions for a bucket that others empty.
 const BUCKET_PAUSE: Duration = Duration::from_millis(100);
+
+fn interrupted() -> LoadError {
+    LoadError::Interrupted {
+        left: String::new(),
+    }
+}
 
 /// What comes of it, unless somebody has asked twice for the end before.
 async fn patiently<T>(request: impl Future<Output = T>) -> Option<T> {

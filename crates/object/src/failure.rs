@@ -100,8 +100,13 @@ impl Failure {
         self.kind == FailureKind::Status(404)
     }
 
+    /// Whether another server of the same store may do it, or know.
+    pub(crate) fn is_for_another(&self) -> bool {
+        self.may_pass() || self.knows_no_such_place()
+    }
+
     /// The same, where another server of the same store may know it.
-    pub(crate) fn knows_no_such_place(&self) -> bool {
+    fn knows_no_such_place(&self) -> bool {
         let is_of_store = ["NoSuchKey", "NoSuchUpload"].contains(&self.code.as_str());
         self.is_not_found() && !is_of_store
     }

@@ -117,12 +117,18 @@ impl Record {
         self.verification.as_ref().map_or(0, |of| of.failures)
     }
 
+    /// The same for people; `None` where there are none.
+    #[must_use]
+    pub fn wrong_content(&self) -> Option<String> {
+        let wrong = self.wrong_objects();
+        let counted = (wrong > 0).then(|| units::counted(wrong, "object"))?;
+        Some(format!("{counted} held other bytes than were written"))
+    }
+
     /// Objects that held other bytes than were written are a failure, whatever else was tolerated.
     pub fn judge_content(&mut self) {
-        let wrong = self.wrong_objects();
-        if wrong > 0 && self.outcome.status == Status::Ok {
-            let wrong = units::counted(wrong, "object");
-            let what = format!("{wrong} held other bytes than were written");
+        let wrong = self.wrong_content();
+        if let Some(what) = wrong.filter(|_| self.outcome.status == Status::Ok) {
             self.outcome = Outcome::new(Status::Failed, 1, what);
         }
     }
@@ -222,6 +228,9 @@ pub struct SearchPoint {
     pub holds: bool,
     /// What was measured, for people.
     pub measured: String,
+    /// What broke beside the threshold that is searched, for people: another one, or the bytes of objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
 }
 
 /// What the server itself counted.

@@ -211,6 +211,7 @@ fn load() -> LoadAccount {
                 latency_p99_ns: Some(32.0),
                 holds: true,
                 measured: "33".into(),
+                otherwise: Some("36".into()),
             }],
             holds_at: Some(34.0),
             breaks_at: Some(35.0),

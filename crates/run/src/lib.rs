@@ -20,6 +20,8 @@ mod locks;
 mod pace;
 mod prepare;
 mod probe;
+#[cfg(test)]
+mod ranks;
 mod resolve;
 pub mod safety;
 mod setup;

@@ -220,57 +220,12 @@ pub(crate) fn together<'a>(parts: impl Iterator<Item = &'a KindTime>) -> Vec<Kin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::PeerFault;
+    use crate::ranks::Ranks;
 
     fn kinds(step: u64) -> Option<Op> {
         [Op::Create, Op::Stat, Op::Create]
             .get(usize::try_from(step).unwrap())
             .copied()
-    }
-
-    /// Ranks of which the others have left so many steps as they are told here.
-    #[derive(Debug, Default)]
-    struct Ranks {
-        told: AtomicU64,
-        by_all: AtomicU64,
-    }
-
-    impl Peers for Ranks {
-        fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
-            own
-        }
-
-        fn confer(
-            &self,
-            own: String,
-            _decide: &mut dyn FnMut(&[String]) -> String,
-        ) -> Result<String, PeerFault> {
-            Ok(own)
-        }
-
-        fn start(&self) -> Result<u64, PeerFault> {
-            Ok(0)
-        }
-
-        fn is_halted(&self) -> bool {
-            false
-        }
-
-        fn halt(&self) {}
-
-        fn reached(&self, _most: u64) {}
-
-        fn most_reached(&self) -> Option<u64> {
-            None
-        }
-
-        fn left(&self, steps: u64) {
-            self.told.store(steps, Ordering::Relaxed);
-        }
-
-        fn left_by_all(&self) -> u64 {
-            self.by_all.load(Ordering::Relaxed)
-        }
     }
 
     #[test]
@@ -281,10 +236,10 @@ mod tests {
         fast.between(10, kinds);
         slow.between(11, kinds);
         assert_eq!(fast.between(100, kinds), Between::NotYet);
-        assert_eq!(ranks.told.load(Ordering::Relaxed), 0);
+        assert_eq!(ranks.left.load(Ordering::Relaxed), 0);
         assert_eq!(slow.between(200, kinds), Between::NotYet);
-        assert_eq!(ranks.told.load(Ordering::Relaxed), 1);
-        ranks.by_all.store(1, Ordering::Relaxed);
+        assert_eq!(ranks.left.load(Ordering::Relaxed), 1);
+        ranks.left_by_all.store(1, Ordering::Relaxed);
         assert_eq!(fast.between(500, kinds), Between::Begun(Op::Stat));
         assert_eq!(slow.between(501, kinds), Between::Begun(Op::Stat));
         let times = [fast.times(600).to_vec(), slow.times(610).to_vec()];

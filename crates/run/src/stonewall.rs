@@ -159,9 +159,8 @@ impl StonewallMeeting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::PeerFault;
+    use crate::ranks::Ranks;
     use record::Operations;
-    use std::sync::Mutex;
     use units::Nanos;
 
     fn stonewall(threads: u32, wear_out: bool) -> StonewallMeeting {
@@ -209,51 +208,6 @@ mod tests {
         );
     }
 
-    /// Ranks of which the others have said what they reached.
-    #[derive(Debug, Default)]
-    struct Ranks {
-        told: Mutex<Vec<u64>>,
-        most: Mutex<Option<u64>>,
-    }
-
-    impl Peers for Ranks {
-        fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
-            own
-        }
-
-        fn confer(
-            &self,
-            own: String,
-            decide: &mut dyn FnMut(&[String]) -> String,
-        ) -> Result<String, PeerFault> {
-            Ok(decide(&[own]))
-        }
-
-        fn start(&self) -> Result<u64, PeerFault> {
-            Ok(0)
-        }
-
-        fn is_halted(&self) -> bool {
-            false
-        }
-
-        fn halt(&self) {}
-
-        fn reached(&self, most: u64) {
-            self.told.lock().unwrap().push(most);
-        }
-
-        fn most_reached(&self) -> Option<u64> {
-            *self.most.lock().unwrap()
-        }
-
-        fn left(&self, _steps: u64) {}
-
-        fn left_by_all(&self) -> u64 {
-            0
-        }
-    }
-
     #[test]
     fn the_fastest_of_all_ranks_is_what_all_wait_for() {
         let mut workload = Workload {
@@ -266,9 +220,9 @@ mod tests {
         let others = Arc::clone(&ranks);
         let stonewall = StonewallMeeting::of(&workload, Some(others)).unwrap();
         stonewall.stop(reached(5, 4), 1101);
-        assert!(ranks.told.lock().unwrap().is_empty());
+        assert!(ranks.reached.lock().unwrap().is_empty());
         stonewall.stop(reached(9, 8), 1104);
-        assert_eq!(*ranks.told.lock().unwrap(), [9], "by the last, once");
+        assert_eq!(*ranks.reached.lock().unwrap(), [9], "by the last, once");
         assert_eq!(stonewall.most(), None, "others have not said it");
         *ranks.most.lock().unwrap() = Some(40);
         assert_eq!(stonewall.most(), Some(40));
@@ -279,7 +233,7 @@ mod tests {
         let stonewall = StonewallMeeting::of(&workload, Some(others)).unwrap();
         stonewall.report(reached(1, 1));
         stonewall.report(reached(2, 2));
-        assert_eq!(ranks.told.lock().unwrap().len(), 1);
+        assert_eq!(ranks.reached.lock().unwrap().len(), 1);
     }
 
     #[test]

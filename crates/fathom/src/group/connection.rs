@@ -297,10 +297,6 @@ impl RankLink {
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
     /// have said, and whoever asks hears why.
     pub(crate) fn end(&self, code: i32, why: &PeerFault) {
-        // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal.
-        if !self.seen.lost().is_empty() || sys::caught_signal().is_some() {
-            say_last(code);
-        }
         if self.is_root() {
             self.want(MemberInput::Finish);
         } else {

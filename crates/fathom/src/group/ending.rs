@@ -7,7 +7,7 @@ use super::launched::Launch;
 use super::together::WorkEnd;
 use super::words::fault_by;
 use crate::context;
-use crate::exit::{code_of, told};
+use crate::exit::{code_of, say_end, say_last, told};
 use crate::tell::{is_held, say};
 use anyhow::Result;
 use host::{Machine, PeerFault};
@@ -34,9 +34,12 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
             connection.loss().text
         ));
     }
-    let says_later = connection.is_root() && is_held();
-    if connection.is_root() && !says_later || connection.has_lost_root() {
-        crate::exit::say_end(code);
+    // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal.
+    let is_cut = !connection.seen().lost().is_empty() || sys::caught_signal().is_some();
+    if connection.has_lost_root() {
+        say_end(code);
+    } else if connection.is_root() && (is_cut || !is_held()) {
+        say_last(code);
     }
     connection.end(code, &why_left(outcome.as_ref().err()));
     code
@@ -139,7 +142,7 @@ pub(super) fn leave_part(connection: &RankLink, part: &Record, fault: &PeerFault
         say(&format!("{called}: {left}"));
     }
     // Launchers kill the others once this rank has ended, and the first says no more.
-    crate::exit::say_end(part.outcome.exit_code);
+    say_end(part.outcome.exit_code);
 }
 
 /// Whoever asks twice for the end has not lost the others, but does not wait for them.

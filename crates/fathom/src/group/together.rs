@@ -77,7 +77,6 @@ pub(crate) fn run(matches: &ArgMatches, launch: &Launch, asked: GroupAsked) -> R
         asked,
         thresholds: Vec::new(),
         target_set: None,
-        own_targets: None,
     };
     let outcome = group.run();
     Ok(end_with(&connection, outcome))
@@ -92,8 +91,6 @@ pub(super) struct RankGroup<'a> {
     thresholds: Vec<Threshold>,
     /// The number of its target, where hosts have targets of their own.
     target_set: Option<u32>,
-    /// What is said where nobody had asked for that.
-    own_targets: Option<&'static str>,
 }
 
 /// Each host made or found a target of its own.
@@ -130,11 +127,10 @@ impl RankGroup<'_> {
             is_told_people: self.asked.job.is_none(),
         };
         let agreed = agree(self.connection, &hello).map_err(RunError::from)?;
-        if agreed.reach == Some(TargetReach::Local) && self.launch.target_is.said.is_none() {
-            self.own_targets = Some(OWN_TARGETS);
-            if self.connection.is_root() {
-                say(&format!("note: {OWN_TARGETS}"));
-            }
+        if let Some(note) = self.own_targets(agreed.reach)
+            && self.connection.is_root()
+        {
+            say(&format!("note: {note}"));
         }
         self.target_set = agreed.target_set;
         let group = GroupAccount {
@@ -186,6 +182,12 @@ impl RankGroup<'_> {
         Ok(())
     }
 
+    /// What is said where nobody had asked for targets of hosts' own.
+    fn own_targets(&self, reach: Option<TargetReach>) -> Option<&'static str> {
+        let is_said = self.launch.target_is.said.is_some();
+        (reach == Some(TargetReach::Local) && !is_said).then_some(OWN_TARGETS)
+    }
+
     pub(super) fn rank(&self) -> Result<Rank> {
         Ok(Rank::new(self.connection.rank, self.connection.size)?)
     }
@@ -204,7 +206,8 @@ impl RankGroup<'_> {
         };
         let mut keep = |record: &mut Record| {
             place(record);
-            record.notices.extend(self.own_targets.map(str::to_owned));
+            let own_targets = self.own_targets(terms.group.target_is);
+            record.notices.extend(own_targets.map(str::to_owned));
             self.asked.output.save(record)
         };
         self.work_as(work, &asked, terms, &terms.live, &mut keep)

@@ -9,7 +9,7 @@ use record::{Record, Status, read_records};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use sys::{Clock as _, MachineClock};
 
 /// The last of what is kept of the run.
@@ -163,6 +163,15 @@ fn script(dir: &Path, text: &str) {
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// A run of two ranks that this script starts.
+fn by_script(dir: &Path, more: &str) -> Output {
+    let words = format!("{SHORT} {more} --hosts localhost:2 --launcher ./launch.sh");
+    let mut line = Command::new("timeout");
+    line.args(["-k", "5", "300", FATHOM])
+        .args(words.split_whitespace());
+    line.current_dir(dir).output().unwrap()
+}
+
 /// A script of the launcher's that keeps all that is said leads it into one.
 #[test]
 fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
@@ -174,11 +183,7 @@ fn ranks_are_heard_where_a_script_leads_what_they_say_into_what_they_print() {
         );
         script(dir.path(), &text);
         let run = |more: &str| {
-            let words = format!("{SHORT} {more} --hosts localhost:2 --launcher ./launch.sh");
-            let mut line = Command::new("timeout");
-            line.args(["-k", "5", "300", FATHOM])
-                .args(words.split_whitespace());
-            let output = line.current_dir(dir.path()).output().unwrap();
+            let output = by_script(dir.path(), more);
             (output.status.code(), said(&output))
         };
         let (code, told) = run("");
@@ -205,12 +210,7 @@ fn a_result_that_a_script_hands_on_late_is_whole() {
             "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\n{program} \"$@\" {late}\n"
         );
         script(dir.path(), &text);
-        let words = format!("{SHORT} --output-format json --hosts localhost:2");
-        let mut line = Command::new("timeout");
-        line.args(["-k", "5", "300", FATHOM])
-            .args(words.split_whitespace())
-            .args(["--launcher", "./launch.sh"]);
-        let output = line.current_dir(dir.path()).output().unwrap();
+        let output = by_script(dir.path(), "--output-format json");
         assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
         // Words of ranks were led into it.
         let text = String::from_utf8(output.stdout).unwrap();
@@ -232,12 +232,7 @@ fn a_result_that_a_script_leaves_with_a_filter_is_whole() {
             "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\nmkfifo pipe\n(sleep 3; cat) <pipe &\nexec >pipe\n{program} \"$@\"\n"
         );
         script(dir.path(), &text);
-        let words = format!("{SHORT} --output-format json --hosts localhost:2");
-        let mut line = Command::new("timeout");
-        line.args(["-k", "5", "300", FATHOM])
-            .args(words.split_whitespace())
-            .args(["--launcher", "./launch.sh"]);
-        let output = line.current_dir(dir.path()).output().unwrap();
+        let output = by_script(dir.path(), "--output-format json");
         assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
         let result = serde_json::from_slice::<serde_json::Value>(&output.stdout);
         assert!(result.is_ok(), "{name}: {} bytes", output.stdout.len());

@@ -98,8 +98,8 @@ impl<T: Clone> Requests<T> {
         let mut others = client.thread.peers.len().saturating_sub(1);
         loop {
             let result = client.call(call, about, false, None).await;
-            let knows_not = |failure: &Failure| failure.may_pass() || failure.knows_no_such_place();
-            if others == 0 || !call.request().removes || !result.as_ref().is_err_and(knows_not) {
+            let is_for_another = result.as_ref().is_err_and(Failure::is_for_another);
+            if others == 0 || !call.request().removes || !is_for_another {
                 return result;
             }
             others -= 1;

@@ -127,9 +127,9 @@ impl Bulk {
             let mut others = self.peers.len().saturating_sub(1);
             loop {
                 let page = patiently(client.page(&path, &query)).await;
-                let knows_not = |failure: &Failure| failure.may_pass() || failure.is_not_found();
-                let is_known = !matches!(&page, Some(Err(failure)) if knows_not(failure));
-                if others == 0 || is_known {
+                let is_for_another =
+                    matches!(&page, Some(Err(failure)) if failure.is_for_another());
+                if others == 0 || !is_for_another {
                     return page;
                 }
                 others -= 1;
