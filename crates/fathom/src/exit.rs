@@ -15,6 +15,11 @@ const OF_RANKS: i32 = 64;
 /// to end.
 const STOPPED: [i32; 4] = [129, 130, 138, 143];
 
+/// A rank has so long to end: what a library does at the end of a process may not come to its own end either. MPICH 5
+/// asks the launcher then, which may stand still with much that the first has printed until somebody reads it.
+const ENDS_NS: u64 = 3_000_000_000;
+const MUCH_ENDS_NS: u64 = 600_000_000_000;
+
 /// The word of the process of ours that the code goes to, through a launcher.
 static FRONT: OnceLock<FrontWord> = OnceLock::new();
 
@@ -261,7 +266,8 @@ pub(crate) fn from_launcher(code: i32) -> Option<i32> {
 
 /// A verb's outcome as an exit code, its error told.
 pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
-    if is_held() {
+    let is_much = is_held();
+    if is_much {
         // One beside this whose library still ends needs the launcher, too.
         crate::group::wait_for_others();
     }
@@ -277,7 +283,7 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
         say_end(code);
     }
     let own = as_heard(crate::group::leave(code));
-    crate::group::watch_the_end(own);
+    crate::group::watch_the_end(own, if is_much { MUCH_ENDS_NS } else { ENDS_NS });
     ExitCode::from(u8::try_from(own).unwrap_or(1))
 }
 
