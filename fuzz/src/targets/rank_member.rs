@@ -1,5 +1,5 @@
 //! A rank among two others that say anything, in any order: it says what others can read, only to them, begins once and never in the past, wants to be
-//! told something again as long as it has not ended, and ends when nobody says anything any more.
+//! told something again as long as it has not ended, hears of more steps each time that it hears of any, and ends when nobody says anything any more.
 //!
 //! The first byte is its number, and every piece begins with what happens, how much later, and of how many bytes a message is.
 
@@ -17,6 +17,8 @@ struct Member {
     has_ended: bool,
     /// Since the last time that it was ready.
     may_begin: bool,
+    /// So many steps have all left, as it was told since it began.
+    left: u64,
 }
 
 impl Member {
@@ -36,10 +38,12 @@ impl Member {
                 Act::WakeAt(_) => is_told_again = true,
                 Act::Begin { at, .. } => {
                     assert!(std::mem::take(&mut self.may_begin) && at >= self.now);
+                    self.left = 0;
                 }
                 Act::Heard(words) => {
                     assert!(self.rank == 0 && words.len() == SIZE as usize);
                 }
+                Act::Left(steps) => assert!(std::mem::replace(&mut self.left, steps) < steps),
                 Act::Snapshot(from, _) => assert!(self.rank == 0 && from < SIZE),
                 Act::End(_) => (self.has_ended, is_told_again) = (true, true),
                 Act::Answered(_)
@@ -65,6 +69,7 @@ pub fn run(bytes: &[u8]) {
         member: GroupMember::new(rank, SIZE, timing, now),
         has_ended: false,
         may_begin: false,
+        left: 0,
     };
     while let Some(([what, later, length], rest)) = bytes.split_first_chunk() {
         let (message, rest) = rest.split_at(rest.len().min(usize::from(*length)));
@@ -83,6 +88,7 @@ pub fn run(bytes: &[u8]) {
             7 => MemberInput::Finish,
             8 => MemberInput::Ahead(from, (-i128::from(*later), i128::from(*length))),
             9 => MemberInput::Snapshot(message.into()),
+            10 => MemberInput::Left(u64::from(*later)),
             _ => match Message::read(message) {
                 Some(message) => MemberInput::From(from, message),
                 None => continue,
