@@ -199,7 +199,7 @@ impl Client {
     /// Has the next request go to the next server, where there are several.
     pub(crate) fn turn_to_next(&mut self) {
         let next = (self.peer + 1) % self.thread.peers.len();
-        (self.peer, self.line) = self.thread.way(u32::try_from(next).unwrap_or(0));
+        (self.peer, self.line) = self.thread.way_to(next);
         self.stream = None;
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct LoadSettings {
     pub(crate) clock: MachineClock,
     /// Seconds since 1970 at second 0 of the clock.
     pub(crate) epoch: u64,
+    /// Users of the ranks before this one: the users of all take the endpoints in turn.
+    users_before: usize,
 }
 
 /// Ledgers of a thread, and from when the second is none of its business.
@@ -94,7 +96,7 @@ impl Thread {
         };
         let lines = (index..lines)
             .step_by(threads)
-            .map(|line| Rc::new(Line::new(line % peers.len())))
+            .map(|line| Rc::new(Line::new((settings.users_before + line) % peers.len())))
             .collect();
         Rc::new(Self {
             settings,
@@ -120,17 +122,25 @@ impl Thread {
     /// The endpoint of a user, and the connection that it shares, if it has none of its own.
     pub(crate) fn way(&self, user: u32) -> (usize, Option<Rc<Line>>) {
         let user = user as usize;
-        let line = self
-            .lines
-            .iter()
-            .cycle()
-            .nth(user / self.threads % self.lines.len().max(1))
-            .cloned();
-        (
-            line.as_ref()
-                .map_or(user % self.peers.len(), |line| line.peer),
-            line,
-        )
+        if self.lines.is_empty() {
+            let peer = (self.settings.users_before + user) % self.peers.len();
+            return (peer, None);
+        }
+        self.by(user / self.threads % self.lines.len())
+    }
+
+    /// The way to an endpoint, or, where no connection of this thread goes there, to another.
+    pub(crate) fn way_to(&self, peer: usize) -> (usize, Option<Rc<Line>>) {
+        if self.lines.is_empty() {
+            return (peer, None);
+        }
+        let line = self.lines.iter().position(|line| line.peer == peer);
+        self.by(line.unwrap_or(0))
+    }
+
+    fn by(&self, line: usize) -> (usize, Option<Rc<Line>>) {
+        let line = &self.lines[line];
+        (line.peer, Some(Rc::clone(line)))
     }
 }
 
@@ -212,6 +222,7 @@ impl LoadSettings {
             epoch: since_1970
                 .as_secs()
                 .saturating_sub(clock.now() / 1_000_000_000),
+            users_before: plan.share.rank as usize * plan.scenario.most_users() as usize,
         }
     }
 

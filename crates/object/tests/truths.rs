@@ -878,6 +878,36 @@ fn several_endpoints_share_the_users() {
     );
 }
 
+/// The first endpoint would else have one user more of each rank.
+#[test]
+fn the_users_of_all_ranks_take_the_endpoints_in_turn() {
+    let servers = [
+        Server::start(|_| Act::Answer),
+        Server::start(|_| Act::Answer),
+    ];
+    for server in &servers {
+        let mut objects = server.state.objects.lock().unwrap();
+        objects.insert("/bucket".into(), Vec::new());
+    }
+    let target = format!(
+        "{},http://127.0.0.1:{}",
+        servers[0].s3("bucket"),
+        servers[1].port
+    );
+    let mut plan = plan(preset("put", 3, 1000), &target);
+    plan.keep = true;
+    for (rank, most) in [(0, 0), (1, 1)] {
+        let record = run(&plan.shared(object::LoadShare { rank, size: 2 }).unwrap());
+        let accounts = record.load.unwrap().endpoints;
+        let opened = [&servers[0], &servers[1]].map(|server| {
+            let address = format!("127.0.0.1:{}", server.port);
+            let mut of_it = accounts.iter().filter(|account| account.address == address);
+            of_it.next().map_or(0, |account| account.connections_opened)
+        });
+        assert_eq!(opened, [2 - most, 1 + most], "{rank}");
+    }
+}
+
 #[test]
 fn tls_is_spoken_to_whom_is_believed_and_to_nobody_else() {
     let server = Server::start(|_| Act::Answer);

@@ -1,7 +1,7 @@
 //! What is said to be left on a server is never less than what is there, and exact only where the server said so.
 
 use super::server::{Act, Asked, Server};
-use super::{context, plan, preset, run};
+use super::{MS, context, plan, preset, run};
 use host::NoWatch;
 use object::{Follow, LoadPlan, ShareSecret, StepKind, execute};
 use record::{LeftKind, Record};
@@ -420,7 +420,8 @@ fn what_one_endpoint_does_not_remove_another_is_asked_for() {
         let target = format!("{first},http://127.0.0.1:{other}");
         for scenario in ["put", "multipart"] {
             let mut plan = plan(preset(scenario, 2, 60_000), &target);
-            plan.iterations = Some(60);
+            plan.iterations = Some(24);
+            plan.timeout_ns = 500 * MS;
             let record = run(&plan);
             let there = server.state.objects.lock().unwrap();
             let there: Vec<&String> = there.keys().collect();
