@@ -69,6 +69,11 @@ impl Failure {
         }
     }
 
+    /// Whether it was an answer that says no.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.kind, FailureKind::Status(_))
+    }
+
     /// Whether the server may have done what was asked: nothing was heard that says no.
     pub(crate) fn is_in_doubt(&self) -> bool {
         match self.kind {

@@ -462,3 +462,18 @@ fn a_bucket_that_one_endpoint_had_is_not_removed_there() {
     let told = format!("it is left at 127.0.0.1:{}/bucket", servers[0].port);
     assert!(notes.contains(&told), "{notes}");
 }
+
+/// A bucket that was made, though no answer said so, is this load's: it is loaded, and removed.
+#[test]
+fn a_bucket_whose_making_was_answered_by_nobody_is_this_loads() {
+    let server = Server::start(|asked| match asked.method.as_str() {
+        "PUT" if asked.path == "/bucket" => Act::Lost,
+        _ => Act::Answer,
+    });
+    let mut plan = plan(preset("put", 2, 60_000), &server.s3("bucket"));
+    plan.iterations = Some(20);
+    let record = run(&plan);
+    assert_eq!(record.operations.count(), 20);
+    let there = server.state.objects.lock().unwrap();
+    assert!(there.is_empty(), "{:?}", there.keys());
+}
