@@ -890,7 +890,8 @@ fn a_file_that_is_cut_under_a_run_fails_it_with_what_was_measured() {
             ),
             ("read", beyond_the_end(engine), "f")
         );
-        assert!(error.first_offset < 1 << 20 && error.first_offset % 4096 == 0);
+        let offset = error.first_offset.unwrap();
+        assert!(offset < 1 << 20 && offset % 4096 == 0);
         assert!(reads(&record).count > 0, "{engine}");
         assert_counted(&record);
     }
@@ -1595,5 +1596,29 @@ fn a_run_that_cannot_size_its_file_leaves_what_was_known_of_it() {
             assert_eq!(no_room("2048", &words), Some(1), "{more}");
             typed(&ground, read).expect(0);
         }
+    }
+}
+
+#[test]
+fn the_file_of_an_operation_on_names_that_failed_is_named() {
+    let ground = Ground::new();
+    let run = |kind: &str| {
+        let names = "--total-files 40 --num-dirs 4 --threads 2 --no-live";
+        typed(&ground, &format!("run d --meta {kind} {names}"))
+    };
+    run("create").expect(0);
+    let mut files = fs::read_dir(ground.path("d/dir.0002")).unwrap();
+    let name = files.next().unwrap().unwrap().file_name();
+    let place = format!("d/dir.0002/{}", name.to_str().unwrap());
+    fs::rename(ground.path(&place), ground.path("gone")).unwrap();
+    let ended = run("stat");
+    ended.expect(1);
+    let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+    for told in [
+        format!("os error 2) in stat, first at {place} outcome"),
+        format!("os error 2) of {place} "),
+    ] {
+        let is_told = words.join(" ").contains(&told);
+        assert!(is_told, "{told:?}: {}", ended.stdout);
     }
 }

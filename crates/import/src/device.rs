@@ -298,7 +298,7 @@ fn record(reading: Reading, head: &[u8], device: u64, name: &str) -> Record {
             error: format!("errno {error}"),
             count,
             first_file: String::new(),
-            first_offset,
+            first_offset: Some(first_offset),
             class: None,
         });
     }

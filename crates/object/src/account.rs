@@ -297,7 +297,7 @@ fn verification(counts: &ThreadCounts, errors: &[ErrorCount]) -> Verification {
         .filter(wrong)
         .map(|error| VerificationFailure {
             file: error.first_file.clone(),
-            offset: error.first_offset,
+            offset: error.first_offset.unwrap_or(0),
             kind: "content".into(),
             detail: error.error.clone(),
         });

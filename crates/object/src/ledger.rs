@@ -233,7 +233,7 @@ impl Ledger {
             error: what.clone(),
             count: failures.count,
             first_file: told(&failures.key),
-            first_offset: failures.offset,
+            first_offset: (failures.class == ErrorClass::Verification).then_some(failures.offset),
             class: Some(failures.class),
         };
         errors.iter().map(count).collect()

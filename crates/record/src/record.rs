@@ -240,8 +240,11 @@ pub struct ErrorCount {
     /// The system's words for it, or what a short transfer was.
     pub error: String,
     pub count: u64,
+    /// File or path; empty where nobody knows it.
     pub first_file: String,
-    pub first_offset: u64,
+    /// `None`: it has none, as requests and operations on names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_offset: Option<u64>,
     /// What kind of failure it is; `None`: nobody says, as in records of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ErrorClass>,

@@ -345,7 +345,7 @@ fn error() -> ErrorCount {
         error: "EIO".into(),
         count: 3,
         first_file: "f".into(),
-        first_offset: 4,
+        first_offset: Some(4),
         class: Some(ErrorClass::System),
     }
 }
@@ -690,7 +690,7 @@ fn any_part() -> impl Strategy<Value = Record> {
             part.errors.extend(words.iter().map(|word| ErrorCount {
                 error: word.clone(),
                 count: n,
-                first_offset: n,
+                first_offset: Some(n),
                 ..ErrorCount::default()
             }));
             part.thresholds.push(ThresholdResult {

@@ -281,7 +281,7 @@ pub(crate) fn oltp() -> Record {
             error: "EIO".into(),
             count: 3,
             first_file: "/data/oltp.dat".into(),
-            first_offset: 7_340_032,
+            first_offset: Some(7_340_032),
             class: None,
         }],
         outcome: Outcome {

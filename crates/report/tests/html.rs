@@ -451,7 +451,7 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
         error: "503 <b>SlowDown</b>".into(),
         count: 1,
         first_file: format!("http://127.0.0.1:9000/bench/{}", "long-name/".repeat(9)),
-        first_offset: 0,
+        first_offset: None,
         class: None,
     };
     record.errors = kinds.iter().filter(|_| rate.is_none()).map(error).collect();

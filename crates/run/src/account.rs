@@ -9,10 +9,11 @@ use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
 use crate::steps::{KindTime, together};
-use crate::tally::Tally;
+use crate::tally::{Failure, Tally};
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
 use crate::walk::{left_unseen, walk_account};
+use engine::Op;
 use host::Measured;
 pub(crate) use pace::pace;
 use record::{
@@ -226,12 +227,24 @@ impl Ended<'_> {
         wait.measured_ns(tally.started, tally.ended, &tally.usage)
     }
 
-    fn file_name(&self, worker: u32, file: u32) -> String {
-        let (group, _, _) = self.shared.group_of(worker);
-        group
-            .files
-            .get(file as usize)
-            .map(|file| file.path.display().to_string())
+    /// Whether operations are on names instead of data.
+    fn has_names(&self) -> bool {
+        !self.resolved.effective.files.meta.is_empty()
+    }
+
+    /// Of what a worker's operation was; empty where nobody knows.
+    fn file_name(&self, worker: u32, failure: &Failure) -> String {
+        let path = if failure.op == Op::Walk {
+            // All workers take what any has found.
+            None
+        } else if self.has_names() {
+            self.shared.name(worker, failure.file)
+        } else {
+            let (group, _, _) = self.shared.group_of(worker);
+            let file = group.files.get(failure.file as usize);
+            file.map(|file| file.path.clone())
+        };
+        path.map(|path| path.display().to_string())
             .unwrap_or_default()
     }
 

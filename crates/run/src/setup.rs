@@ -154,6 +154,11 @@ impl Shared {
         (out, files)
     }
 
+    /// One of these.
+    pub(crate) fn name(&self, worker: u32, index: u32) -> Option<PathBuf> {
+        self.names.name(worker, index)
+    }
+
     fn script(&self, worker: u32) -> Vec<(Op, std::ops::Range<u32>)> {
         let (paths, files) = self.names(worker);
         let all = u32::try_from(paths.len()).unwrap_or(u32::MAX);

@@ -95,9 +95,12 @@ fn cost(
     }
     if !record.outcome.status.has_done_all() && !was_too_short(&record) {
         let why = record.errors.first().map(|error| {
+            let at = error.first_offset.map(|byte| format!(" at byte {byte}"));
             format!(
-                "{} at byte {}: {}",
-                error.operation, error.first_offset, error.error
+                "{}{}: {}",
+                error.operation,
+                at.unwrap_or_default(),
+                error.error
             )
         });
         let why = why.or(record.outcome.message).unwrap_or_default();

@@ -78,7 +78,7 @@ pub(crate) fn load(name: &str, gets: u64, ns: u64, failed: u64) -> Record {
             error: "503 SlowDown".into(),
             count: failed,
             first_file: "http://a/b".into(),
-            first_offset: 0,
+            first_offset: None,
             class: None,
         });
     }

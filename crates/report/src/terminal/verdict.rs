@@ -73,13 +73,14 @@ pub(super) fn write_thresholds(page: &mut Page, record: &Record) {
     }
 }
 
-/// What failed, how often, and where first; requests have no offset.
+/// What failed, how often, and where first.
 pub(super) fn write_errors(page: &mut Page, record: &Record) {
     for error in &record.errors {
-        let place = match (error.first_file.as_str(), record.load.is_some()) {
-            ("", true) => String::new(),
-            (place, true) => format!(", first at {place}"),
-            (file, false) => format!(", first at {file} offset {}", error.first_offset),
+        let place = match (error.first_file.as_str(), error.first_offset) {
+            ("", None) => String::new(),
+            ("", Some(offset)) => format!(", first at offset {offset}"),
+            (place, None) => format!(", first at {place}"),
+            (file, Some(offset)) => format!(", first at {file} offset {offset}"),
         };
         let text = format!(
             "{} x {} in {}{place}",

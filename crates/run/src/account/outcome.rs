@@ -22,8 +22,8 @@ impl Ended<'_> {
                         operation,
                         error,
                         count: 0,
-                        first_file: self.file_name(*index, first.file),
-                        first_offset: first.offset,
+                        first_file: self.file_name(*index, first),
+                        first_offset: (!self.has_names()).then_some(first.offset),
                         class: Some(error_class(first)),
                     });
                 entry.count += count;
@@ -151,16 +151,17 @@ fn stopped(signal: i32, elapsed_ns: u64, lost: usize) -> String {
 fn failed_operations(errors: &[ErrorCount]) -> Option<String> {
     let error = errors.first()?;
     let total: u64 = errors.iter().map(|error| error.count).sum();
+    let byte = error.first_offset.map(|byte| format!(" at byte {byte}"));
     let place = match error.first_file.as_str() {
         "" => String::new(),
         file => format!(" of {file}"),
     };
     Some(format!(
-        "{} failed, the first {} with {} at byte {}{place}",
+        "{} failed, the first {} with {}{}{place}",
         counted(total, "operation"),
         error.operation,
         error.error,
-        error.first_offset
+        byte.unwrap_or_default()
     ))
 }
 

@@ -30,11 +30,26 @@ impl DealtNames {
 
     /// Those that a worker creates, looks at and removes.
     pub(super) fn files(&self, worker: u32) -> Vec<PathBuf> {
+        let path = |at: usize| self.layout.files[at].path.clone();
+        self.taken(worker).into_iter().map(path).collect()
+    }
+
+    /// One of its files, or, beyond these, of its directories.
+    pub(super) fn name(&self, worker: u32, index: u32) -> Option<PathBuf> {
+        let (taken, index) = (self.taken(worker), index as usize);
+        match taken.get(index) {
+            Some(at) => Some(self.layout.files[*at].path.clone()),
+            None => self.dirs(worker).into_iter().nth(index - taken.len()),
+        }
+    }
+
+    /// The places of its files among all.
+    fn taken(&self, worker: u32) -> Vec<usize> {
         let all = &self.layout.files;
         let is_owned = all.first().is_some_and(|file| file.owner.is_some());
         let count = all.len() as u64;
         let index = units::lossless::to_usize;
-        let taken: Vec<usize> = if is_owned {
+        if is_owned {
             let is_own = |at: &usize| all[*at].owner == Some(worker);
             (0..all.len()).filter(is_own).collect()
         } else if self.dirs == Some(Directories::Shared) {
@@ -44,8 +59,7 @@ impl DealtNames {
         } else {
             let part = self.seats_at_target.part(count, worker);
             (index(part.start)..index(part.end)).collect()
-        };
-        taken.into_iter().map(|at| all[at].path.clone()).collect()
+        }
     }
 
     /// Those that a worker reads: its own, or its part of all.
@@ -96,7 +110,14 @@ mod tests {
                 seats: workload.seats(),
                 seats_at_target: workload.seats_at_target(),
             };
-            [0, 1].map(|worker| (names.files(worker), names.dirs(worker)))
+            [0, 1].map(|worker| {
+                let (files, dirs) = (names.files(worker), names.dirs(worker));
+                let all = files.iter().chain(&dirs).cloned().map(Some);
+                for (name, index) in all.chain([None]).zip(0..) {
+                    assert_eq!(names.name(worker, index), name);
+                }
+                (files, dirs)
+            })
         };
         (0..ranks).flat_map(of_rank).collect()
     }
