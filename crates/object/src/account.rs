@@ -121,9 +121,8 @@ pub(crate) fn judge(plan: &LoadPlan, record: &mut Record) {
     record.thresholds = thresholds
         .map(|threshold| threshold.judge(record))
         .collect();
-    match record.group.as_ref().is_some_and(|group| group.size > 1) {
-        true => record.judge_content(),
-        false => record.judge_load(),
+    if record.group.as_ref().is_none_or(|group| group.size < 2) {
+        record.judge_load();
     }
 }
 

@@ -450,6 +450,21 @@ mod tests {
                 record.thresholds()
             );
         }
+        // What was read back otherwise is told of all.
+        let mut parts = [load(0, "count>=1", 0, 5), load(1, "count>=1", 0, 5)];
+        for (part, failures) in parts.iter_mut().zip(1..) {
+            part.verification.as_mut().unwrap().failures = failures;
+        }
+        let outcome = join(given(parts.into())).record.unwrap().outcome;
+        let told = outcome.message.as_deref().unwrap();
+        assert_eq!(
+            (outcome.status, outcome.exit_code, told),
+            (
+                Status::Failed,
+                1,
+                "3 objects held other bytes than were written"
+            )
+        );
     }
 
     #[test]

@@ -125,19 +125,13 @@ impl Record {
         Some(format!("{counted} held other bytes than were written"))
     }
 
-    /// Objects that held other bytes than were written are a failure, whatever else was tolerated.
-    pub fn judge_content(&mut self) {
-        let wrong = self.wrong_content();
-        if let Some(what) = wrong.filter(|_| self.outcome.status == Status::Ok) {
-            self.outcome = Outcome::new(Status::Failed, 1, what);
-        }
-    }
-
-    /// The end of a load that nothing ended before its time: by its thresholds, and by what it did.
+    /// The end of a load that nothing ended before its time: by its thresholds, and by what it did. Objects that held
+    /// other bytes than were written are a failure, whatever else was tolerated.
     pub fn judge_load(&mut self) {
-        self.judge_content();
         if self.outcome.status == Status::Ok {
-            self.outcome = self.end_of_load();
+            let wrong = self.wrong_content();
+            let failed = wrong.map(|what| Outcome::new(Status::Failed, 1, what));
+            self.outcome = failed.unwrap_or_else(|| self.end_of_load());
         }
     }
 

@@ -190,8 +190,8 @@ impl Outcome {
 }
 
 impl Span {
-    /// Hosts do not wait for each other between kinds: together a kind took from the first start to
-    /// the last end, without what each of them gave to other kinds in between.
+    /// Hosts that are not connected do not wait for each other between kinds: together a kind took from the first start
+    /// to the last end, without what each of them gave to other kinds in between.
     pub(super) fn merge(&mut self, other: Self) {
         let for_others = self.for_other_kinds().min(other.for_other_kinds());
         self.start_ns = self.start_ns.min(other.start_ns);
