@@ -1622,3 +1622,28 @@ fn the_file_of_an_operation_on_names_that_failed_is_named() {
         assert!(is_told, "{told:?}: {}", ended.stdout);
     }
 }
+
+/// Whatever it is called in the content, by which two files may go, and in which order they are named.
+#[test]
+fn damage_is_told_of_the_file_that_has_it() {
+    use std::os::unix::fs::FileExt as _;
+    let ground = Ground::new();
+    let damage = |path: &str| {
+        let file = fs::OpenOptions::new().write(true).open(ground.path(path));
+        let written = file.unwrap().write_at(&[0x5a; 700], 410_300);
+        assert_eq!(written.unwrap(), 700);
+    };
+    let read = "--read-percent 100 --verify --duration 0s --no-live";
+    typed(&ground, &format!("run p q --file-size 1M {WHOLE}")).expect(0);
+    damage("p");
+    let ended = typed(&ground, &format!("run q p {read}"));
+    ended.expect(1);
+    assert!(ended.stdout.contains("at p offset 4"), "{}", ended.stdout);
+    for name in ["r", "s"] {
+        typed(&ground, &format!("run {name} --file-size 1M {WHOLE}")).expect(0);
+    }
+    damage("s");
+    let ended = typed(&ground, &format!("run r s {read}"));
+    ended.expect(1);
+    assert!(ended.stdout.contains("at s offset 4"), "{}", ended.stdout);
+}

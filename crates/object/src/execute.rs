@@ -138,7 +138,7 @@ impl Setup {
             Service::S3 { bucket } => Some(bucket),
             Service::Http { .. } | Service::Share => None,
         };
-        self.notices = self.bulk.find_servers(bucket)?;
+        self.notices = self.bulk.find_servers(bucket, plan.share.rank > 0)?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::scenario::{
 use crate::verbs::{self, About, Call, Task, Uses};
 use crate::weighted::Weighted;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::random::Random;
@@ -81,10 +81,10 @@ impl SeedSet {
 
     /// Seeds under the names that the server gave them.
     pub(crate) fn rename(&mut self, named: &[Object]) {
-        for object in named {
-            let place = usize::try_from(object.number).ok();
-            if let Some(seed) = place.and_then(|place| self.objects.get_mut(place)) {
-                *seed = *object;
+        let named: BTreeMap<u64, &Object> = named.iter().map(|of| (of.number, of)).collect();
+        for seed in &mut self.objects {
+            if let Some(object) = named.get(&seed.number) {
+                *seed = **object;
             }
         }
     }

@@ -7,7 +7,7 @@ mod time;
 
 use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown};
-use crate::setup::Shared;
+use crate::setup::{GroupFile, Shared};
 use crate::steps::{KindTime, together};
 use crate::tally::{Failure, Tally};
 use crate::thread::WorkerReport;
@@ -254,14 +254,19 @@ impl Ended<'_> {
             return None;
         }
         let mut log = crate::verify::FailureLog::new();
-        self.tallies()
-            .for_each(|tally| log.merge(&tally.verification));
-        let name = |id: u32| {
-            self.prepared
-                .files
-                .get(id as usize)
-                .map(|file| file.path.display().to_string())
-                .unwrap_or_default()
+        let files = &self.prepared.files;
+        for (worker, report) in &self.reports {
+            let (group, _, _) = self.shared.group_of(*worker);
+            log.merge(&report.tally.verification.calling(|own| {
+                let own = group.files.get(own as usize);
+                let is_own = |own: &GroupFile| files.iter().position(|file| file.path == own.path);
+                let place = own.and_then(is_own).map(u32::try_from);
+                place.and_then(Result::ok).unwrap_or(u32::MAX)
+            }));
+        }
+        let name = |place: u32| {
+            let file = files.get(place as usize);
+            file.map_or_else(String::new, |file| file.path.display().to_string())
         };
         Some(Verification {
             pattern: pattern_label(workload),

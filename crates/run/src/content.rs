@@ -347,8 +347,13 @@ impl Verified<'_> {
                     self.expected[slot as usize]
                 }
             };
+            // The name in the content may be that of other files, too.
             file.verifier
-                .check_among(part, at(offset), expected, searches)?;
+                .check_among(part, at(offset), expected, searches)
+                .map_err(|mismatch| Mismatch {
+                    file: drawn.file,
+                    ..mismatch
+                })?;
             offset += part.len() as u64;
         }
         Ok(())

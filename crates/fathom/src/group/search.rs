@@ -105,6 +105,17 @@ fn end_of_steps(records: &[Record]) -> Option<i32> {
     says_nothing.then_some(last.outcome.exit_code)
 }
 
+/// Why a rank has failed before the step began: what it needs could not be made again.
+fn never_begun(record: &Record) -> Option<PeerFault> {
+    let outcome = &record.outcome;
+    let hosts = record.host_parts();
+    let is_whole = hosts.iter().all(|own| own.part.has_begun());
+    (outcome.status == Status::Failed && !is_whole).then(|| PeerFault {
+        text: outcome.message.clone().unwrap_or_default(),
+        exit_code: outcome.exit_code,
+    })
+}
+
 fn as_fault(error: LabError) -> anyhow::Error {
     match error {
         LabError::Step(refused) => {
@@ -335,7 +346,15 @@ impl Conduct for RankSteps<'_> {
                 exit_code: 1,
             })
         });
-        record.map_err(|fault| self.unstarted(fault))
+        let record = record.map_err(|fault| self.unstarted(fault))?;
+        match never_begun(&record) {
+            None => Ok(record),
+            // What the others measured without that rank is the load of no rate.
+            Some(fault) => Err(Unstarted {
+                source: Box::new(LoadError::Group(fault)),
+                record: Box::new(record),
+            }),
+        }
     }
 
     fn release(&mut self, _turn: Turn, record: &mut Record) {
@@ -358,6 +377,30 @@ mod tests {
     use super::*;
     use record::GroupAccount;
     use units::Nanos;
+
+    #[test]
+    fn a_step_before_which_a_rank_failed_is_none() {
+        let part = |rank: u32, elapsed_ns| {
+            let mut part = Record {
+                id: rank.to_string(),
+                elapsed_ns,
+                ..Record::default()
+            };
+            part.generator_mut().rank = Some(rank);
+            part
+        };
+        let whole = Record::merge_all([part(0, 7), part(1, 7)]).unwrap();
+        assert!(never_begun(&whole).is_none());
+        let mut refused = part(1, 0);
+        refused.outcome = Outcome {
+            status: Status::Failed,
+            exit_code: 1,
+            message: Some("503".into()),
+        };
+        let record = Record::merge_all([part(0, 7), refused]).unwrap();
+        let fault = never_begun(&record).unwrap();
+        assert_eq!((fault.exit_code, fault.text.as_str()), (1, "503"));
+    }
 
     #[test]
     fn a_search_that_ends_at_a_step_that_says_nothing_has_found_nothing() {

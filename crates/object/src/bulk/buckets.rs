@@ -14,6 +14,9 @@ use tokio::task::LocalSet;
 /// Between two questions for a bucket that others empty.
 const BUCKET_PAUSE: Duration = Duration::from_millis(100);
 
+/// What a store says that has no such bucket.
+const NO_BUCKET: &str = "NoSuchBucket";
+
 fn interrupted() -> LoadError {
     LoadError::Interrupted {
         left: String::new(),
@@ -30,6 +33,7 @@ impl Bulk {
     pub(crate) fn find_servers(
         &mut self,
         bucket: Option<&String>,
+        is_made_by_another: bool,
     ) -> Result<Vec<String>, LoadError> {
         let (mut alive, mut dead) = (Vec::new(), Vec::new());
         let peers = Arc::clone(&self.peers);
@@ -38,7 +42,10 @@ impl Bulk {
             Some(_) => peers.iter().map(|peer| self.head_of(peer)).collect(),
             None => Ok(Vec::new()),
         };
-        let mut heads = heads?.into_iter();
+        let heads: Vec<Result<u16, Failure>> = heads?;
+        let is_there = heads.iter().any(|head| matches!(head, Ok(200..=299)));
+        let is_known = is_there || is_made_by_another;
+        let mut heads = heads.into_iter();
         let mut is_asked_for = false;
         for peer in peers.iter() {
             let head = heads.next();
@@ -46,15 +53,15 @@ impl Bulk {
             let found = match (bucket, head) {
                 // One that another was asked to make may be this one's, too.
                 (Some(name), Some(_)) if lacked && is_asked_for => {
-                    self.ensure_bucket(peer, name, self.head_of(peer)?)?
+                    self.ensure_bucket(peer, name, self.head_of(peer)?, is_known)?
                 }
-                (Some(name), Some(head)) => self.ensure_bucket(peer, name, head)?,
+                (Some(name), Some(head)) => self.ensure_bucket(peer, name, head, is_known)?,
                 (_, _) => self.reach(peer).map(|()| false),
             };
             is_asked_for |= lacked;
             if matches!(found, Ok(true)) {
                 self.made_buckets.push(peer.clone());
-            } else if lacked {
+            } else if lacked && !is_known {
                 self.lacked.push(peer.clone());
             }
             match found {
@@ -103,12 +110,14 @@ impl Bulk {
         Ok(head.map(|(status, _)| status))
     }
 
-    /// Makes sure that one server has the bucket, by what it has answered; whether it was made now.
+    /// Makes sure that one server has the bucket, by what it has answered; whether it was made now. One that is known
+    /// elsewhere is made only where the store itself has none.
     fn ensure_bucket(
         &self,
         peer: &Peer,
         name: &str,
         head: Result<u16, Failure>,
+        is_known: bool,
     ) -> Result<Result<bool, Failure>, LoadError> {
         let status = match head {
             Ok(status) => status,
@@ -120,6 +129,17 @@ impl Bulk {
             let mut client = Client::new(&thread, 0);
             match status {
                 200..=299 => return Ok(Ok(false)),
+                404 if is_known => {
+                    // What stands before a store knows nothing of its buckets, and an answer to HEAD says not who gives it.
+                    let (status, code) = match patiently(client.bucket("GET")).await.ok_or_else(interrupted)? {
+                        Ok((200..=299, _)) => return Ok(Ok(false)),
+                        Ok(answer) => answer,
+                        Err(failure) => return Ok(Err(failure)),
+                    };
+                    if code != NO_BUCKET {
+                        return Ok(Err(Failure::status(status, &[])));
+                    }
+                }
                 404 => {}
                 301 | 307 => return Err(LoadError::Target(format!("bucket {name} is in another region: set AWS_REGION to it"))),
                 400 | 401 | 403 => {
@@ -178,8 +198,7 @@ impl Bulk {
                 if tries == 0 || !matches!(answer, Some(Ok((409, _)))) {
                     return match answer {
                         Some(Ok((200..=299, _))) => true,
-                        // What stands before a store knows nothing of its buckets.
-                        Some(Ok((404, code))) => code == "NoSuchBucket",
+                        Some(Ok((404, code))) => code == NO_BUCKET,
                         Some(_) | None => false,
                     };
                 }

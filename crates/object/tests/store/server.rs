@@ -363,6 +363,11 @@ impl State {
         match kind {
             "bucket" => match asked.method.as_str() {
                 "HEAD" if !objects.contains_key(&asked.path) => (404, String::new(), Vec::new()),
+                "GET" if !objects.contains_key(&asked.path) => (
+                    404,
+                    String::new(),
+                    b"<Error><Code>NoSuchBucket</Code></Error>".to_vec(),
+                ),
                 "PUT" => {
                     objects.insert(asked.path.clone(), Vec::new());
                     none()

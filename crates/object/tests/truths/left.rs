@@ -477,3 +477,34 @@ fn a_bucket_whose_making_was_answered_by_nobody_is_this_loads() {
     let there = server.state.objects.lock().unwrap();
     assert!(there.is_empty(), "{:?}", there.keys());
 }
+
+/// What stands before a store answers 404, too, and knows nothing of its buckets: one that is there by the word of
+/// another endpoint, or that another rank has found, is not made again and then removed as this load's own.
+#[test]
+fn a_bucket_that_one_endpoint_does_not_know_once_is_not_this_loads() {
+    for (rank, ways) in [(0, 2), (1, 1)] {
+        let mut server = Server::start(move |asked| match asked.method.as_str() {
+            "HEAD" if asked.path == "/bucket" && asked.way + 1 == ways => Act::Status(404, ""),
+            _ => Act::Answer,
+        });
+        let bucket = "/bucket".to_owned();
+        server
+            .state
+            .objects
+            .lock()
+            .unwrap()
+            .insert(bucket.clone(), Vec::new());
+        let mut target = server.s3("bucket");
+        if ways == 2 {
+            target = format!("{target},http://127.0.0.1:{}", server.other_way());
+        }
+        let mut plan = plan(preset("put", 2, 60_000), &target);
+        plan.iterations = Some(20);
+        plan.share = object::LoadShare { rank, size: 2 };
+        let record = run(&plan);
+        assert_eq!(record.operations.count(), 20);
+        let there = server.state.objects.lock().unwrap();
+        let there: Vec<&String> = there.keys().collect();
+        assert_eq!(there, [&bucket], "{rank}");
+    }
+}

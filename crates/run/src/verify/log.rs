@@ -45,6 +45,21 @@ impl FailureLog {
         }
     }
 
+    /// The same where the files are called otherwise.
+    pub(crate) fn calling(&self, file: impl Fn(u32) -> u32) -> Self {
+        let mut called = Self {
+            first: Vec::with_capacity(self.limit),
+            ..self.clone()
+        };
+        for mismatch in &self.first {
+            called.keep(Mismatch {
+                file: file(mismatch.file),
+                ..*mismatch
+            });
+        }
+        called
+    }
+
     /// Adds what `other` has seen.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.operations += other.operations;

@@ -14,6 +14,7 @@ pub(crate) struct Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[error("file {file}, byte {first_bad_byte}: {kind}; expected {expected:#04x}, found {found:#04x}")]
 pub(crate) struct Mismatch {
+    /// Its place among the files of whoever read it; without one, its name in verified content.
     pub file: u32,
     /// Absolute offset in the file.
     ///

@@ -3,7 +3,7 @@
 use super::conflict;
 use crate::error::RunError;
 use units::Bytes;
-use workload::{FileSharing, MetaOp, Workload};
+use workload::{FileSharing, MetaOp, Workload, settings};
 
 /// A worker holds what it writes, and as much for what it reads.
 const LARGEST_PAYLOAD: Bytes = Bytes(64 << 20);
@@ -29,7 +29,82 @@ pub(super) fn names(asked: &Workload) -> Result<(), RunError> {
     }
     directories(asked)?;
     payload(asked)?;
-    walk(asked)
+    walk(asked)?;
+    heeded(asked)
+}
+
+/// What says anything of operations on names: which there are, whose, when, and what a payload holds.
+const HEEDED: [&str; 43] = [
+    "affinity",
+    "allow-destroy",
+    "arrival",
+    "compress-percent",
+    "continue-on-error",
+    "cpu-cores",
+    "dedupe-percent",
+    "dir-depth",
+    "dir-width",
+    "dirs",
+    "duration",
+    "engine",
+    "export-layout-manifest",
+    "file-distribution",
+    "file-size",
+    "layout-manifest",
+    "max-errors",
+    "meta",
+    "num-dirs",
+    "num-files",
+    "numa-zones",
+    "payload",
+    "rate-bytes",
+    "rate-iops",
+    "refill-pattern",
+    "run-until-complete",
+    "seed",
+    "shift",
+    "stonewall",
+    "think-adaptive-percent",
+    "think-every",
+    "think-mode",
+    "think-time",
+    "threads",
+    "total-bytes",
+    "total-files",
+    "warmup",
+    "wear-out",
+    "wear-out-limit",
+    "where",
+    "worker-placeholder",
+    "worker-series",
+    "write-pattern",
+];
+
+/// Whether all that was asked for does something: what reads and writes of data would heed would be
+/// told of operations on names as if these had.
+fn heeded(asked: &Workload) -> Result<(), RunError> {
+    if asked.files.meta.is_empty() {
+        return Ok(());
+    }
+    let usual = settings::shown(&Workload::default());
+    let given = settings::shown(asked).into_iter();
+    for (key, value) in given.filter(|of| !usual.contains(of)) {
+        let is_heeded = match (key, value.as_str()) {
+            ("engine", engine) => ["auto", "sync"].contains(&engine),
+            ("file-distribution", whose) => ["shared", "per-worker"].contains(&whose),
+            (key, _) => HEEDED.contains(&key),
+        };
+        if !is_heeded {
+            let value = match value.as_str() {
+                "true" => String::new(),
+                value => format!(" {value}"),
+            };
+            return conflict(format!(
+                "--{key}{value} says how data is read and written, and --meta creates, looks at and removes files by one blocking call after the other; drop it, or give it to phases without --meta"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn directories(asked: &Workload) -> Result<(), RunError> {
@@ -133,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_would_do_nothing_or_contradicts_itself_is_refused_by_name() {
-        let cases: [(&[(&str, &str)], &str); 13] = [
+        let cases: [(&[(&str, &str)], &str); 18] = [
             (&[("dirs", "own")], "add --meta, or"),
             (
                 &[
@@ -169,10 +244,21 @@ mod tests {
                 &[("meta", "create"), ("payload", "1k"), ("total-bytes", "4k")],
                 "--total-bytes ends",
             ),
+            (&[("meta", "create"), ("fsync", "1")], "--fsync 1 says"),
+            (&[("meta", "stat"), ("random", "true")], "--random says"),
+            (&[("meta", "stat"), ("cache", "cold")], "--cache cold"),
+            (&[("meta", "stat"), ("engine", "mmap")], "--engine mmap"),
+            (
+                &[("meta", "stat"), ("file-distribution", "interleaved")],
+                "--file-distribution interleaved",
+            ),
         ];
         for (settings, part) in cases {
             let said = refusal(settings).unwrap_or_default();
             assert!(said.contains(part), "{settings:?}: {said}");
+        }
+        for key in HEEDED {
+            assert!(settings::SETTINGS.iter().any(|setting| setting.key == key));
         }
         let mut given_up = Workload::default();
         given_up.files.meta = vec![MetaOp::Unlink];
@@ -182,7 +268,7 @@ mod tests {
         assert!(names(&given_up).is_err(), "another directory");
         given_up.files.allow_destroy.push("/d".into());
         assert!(names(&given_up).is_ok());
-        let good: [&[(&str, &str)]; 4] = [
+        let good: [&[(&str, &str)]; 5] = [
             &[("meta", "stat"), ("warmup", "50ms")],
             &[
                 ("meta", "create,read,unlink"),
@@ -190,6 +276,7 @@ mod tests {
                 ("dirs", "shared"),
             ],
             &[("meta", "read"), ("payload", "3901")],
+            &[("meta", "stat"), ("engine", "sync"), ("block-size", "4k")],
             &[
                 ("meta", "create,stat"),
                 ("dirs", "own"),
