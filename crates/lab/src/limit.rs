@@ -217,16 +217,18 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         step.is_none_or(|step| step.rate_kept),
     );
     // A failure and a rate that was not kept explain more than what they made another threshold miss.
-    let otherwise = wrong.or_else(|| {
-        let missed = missed_beside(record, threshold);
-        missed.filter(|_| !fails && is_kept)
-    });
-    let measured = match &otherwise {
-        Some(otherwise) => format!("{}; {otherwise}", result.measured),
-        None if fails => format!("{}; {} failed", result.measured, all.errors),
-        None if !is_kept => format!("{}; the rate was not kept", result.measured),
+    let failed = fails.then(|| format!("{} failed", all.errors));
+    let why = failed.or_else(|| (!is_kept).then(|| "the rate was not kept".to_owned()));
+    let why = wrong
+        .clone()
+        .or(why)
+        .or_else(|| missed_beside(record, threshold));
+    let measured = match &why {
+        Some(why) => format!("{}; {why}", result.measured),
         None => result.measured,
     };
+    // What the searched threshold misses itself needs no other reason but the gravest.
+    let otherwise = if result.holds { why } else { wrong };
     SearchPoint {
         asked_per_second: rate,
         achieved_per_second: pace.achieved_per_second,
@@ -295,7 +297,8 @@ mod tests {
         let told = otherwise(&record).unwrap();
         assert!(told.starts_with("count>9000 missed: "), "{told}");
         record.pace.as_mut().unwrap().achieved_per_second = 10.0;
-        assert_eq!(otherwise(&record), None, "the rate explains it");
+        let told = otherwise(&record).unwrap();
+        assert_eq!(told, "the rate was not kept");
         record.verification = Some(record::Verification {
             failures: 2,
             ..record::Verification::default()

@@ -222,7 +222,8 @@ pub struct SearchPoint {
     pub holds: bool,
     /// What was measured, for people.
     pub measured: String,
-    /// What broke beside the threshold that is searched, for people: another one, or the bytes of objects.
+    /// What broke where the threshold that is searched held, for people: failures, a rate that was not kept, another
+    /// threshold; and the bytes of objects in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
 }

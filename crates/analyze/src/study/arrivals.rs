@@ -23,6 +23,8 @@ pub struct ArrivalCurve {
     /// The highest rate that held, and the lowest that did not.
     pub knee: Option<f64>,
     pub least_broken: Option<f64>,
+    /// Why the search that these steps are of found no knee, whatever they look like.
+    pub no_answer: Option<String>,
 }
 
 /// One step.
@@ -55,7 +57,7 @@ pub(super) fn arrivals(
     arms: &[StudyArm],
     left_out: &[LeftOut],
 ) -> Vec<ArrivalCurve> {
-    let mut found: BTreeMap<(&str, usize), Vec<ArrivalPoint>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, usize), Steps> = BTreeMap::new();
     let broken = left_out
         .iter()
         .map(|left| left.record)
@@ -65,13 +67,22 @@ pub(super) fn arrivals(
         .enumerate()
         .flat_map(|(arm, of)| of.records.iter().map(move |record| (arm, *record)));
     for (arm, record) in counting.chain(broken.map(|record| (0, record))) {
-        let record = &records[record];
+        let (at, record) = (record, &records[record]);
         if let Some(scenario) = scenario_of_step(record) {
-            let points = found.entry((scenario, arm)).or_default();
-            points.extend(point(record));
+            let search = record.load.as_ref().and_then(|load| load.search.as_ref());
+            let steps = found.entry((scenario, arm)).or_default();
+            steps.points.extend(point(record));
+            if let Some(search) = search.filter(|_| at >= steps.last) {
+                (steps.last, steps.no_answer) = (at, search.no_answer.clone());
+            }
         }
     }
-    let curve = |((scenario, arm), mut points): ((&str, usize), Vec<ArrivalPoint>)| {
+    let curve = |((scenario, arm), steps): ((&str, usize), Steps)| {
+        let Steps {
+            mut points,
+            no_answer,
+            ..
+        } = steps;
         points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
         let mut rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
         rates.dedup();
@@ -93,16 +104,26 @@ pub(super) fn arrivals(
             point.holds && least_broken.is_none_or(|broken| point.rate < broken)
         };
         let knee = points.iter().rev().find(below).map(|point| point.rate);
+        let is_known = no_answer.is_none();
         (rates.len() >= FEWEST_RATES).then(|| ArrivalCurve {
             scenario: scenario.to_owned(),
             arm,
             points,
             tail,
-            knee,
-            least_broken,
+            knee: knee.filter(|_| is_known),
+            least_broken: least_broken.filter(|_| is_known),
+            no_answer,
         })
     };
     found.into_iter().filter_map(curve).collect()
+}
+
+/// The steps of a curve, and what the last of all says of the search that they are of.
+#[derive(Default)]
+struct Steps {
+    points: Vec<ArrivalPoint>,
+    last: usize,
+    no_answer: Option<String>,
 }
 
 fn point(record: &Record) -> Option<ArrivalPoint> {
@@ -115,6 +136,7 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
         .iter()
         .map(|t| format!("{}: {}", t.threshold, t.measured))
         .collect();
+    said.extend(record.wrong_content());
     said.extend((!step.rate_kept).then(|| "the rate was not kept".to_owned()));
     said.extend(step.fails.then(|| format!("{} failed", all.errors)));
     Some(ArrivalPoint {

@@ -4,7 +4,7 @@
 use super::loads::success_text;
 use super::{Breadth, CellValue, Column, Label, Table, TableLine};
 use crate::plot::{KneeLine, KneePoint};
-use analyze::{ArrivalCurve, Study};
+use analyze::{ArrivalCurve, ArrivalPoint, Study};
 use record::percentile_has_support;
 use units::ValueUnit;
 use units::lossless::u64_to_f64;
@@ -13,13 +13,18 @@ use units::lossless::u64_to_f64;
 pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
     let scenario = &curve.scenario;
     // A rate with what was held against its limit there.
-    let rate = |rate: f64| {
+    let rate = |rate: f64, holds: bool| {
         let mut points = curve.points.iter();
-        let said = points.find(|point| point.rate == rate && !point.said.is_empty());
+        let is_it = |point: &&ArrivalPoint| point.rate == rate && point.holds == holds;
+        let said = points.find(|point| is_it(point) && !point.said.is_empty());
         let said = said.map_or(String::new(), |point| format!(" ({})", point.said));
         (ValueUnit::PerSecond.text(rate), said)
     };
-    match (curve.knee.map(rate), curve.least_broken.map(rate)) {
+    if let Some(why) = &curve.no_answer {
+        return format!("No knee of {scenario}: {why}.");
+    }
+    let knee = curve.knee.map(|knee| rate(knee, true));
+    match (knee, curve.least_broken.map(|broken| rate(broken, false))) {
         (Some((knee, met)), Some((broken, missed))) => format!(
             "Knee of {scenario}: {knee} holds{met} and {broken} does not{missed}; single observations, one a rate."
         ),
@@ -179,6 +184,23 @@ mod tests {
             "{}",
             knee_text(&found[0])
         );
+    }
+
+    #[test]
+    fn a_search_that_found_none_has_none_in_its_report() {
+        let mut records = [(100.0, true), (200.0, true), (400.0, false), (200.0, false)]
+            .map(|(rate, holds)| step(rate, 9_000_000, holds));
+        let why = "the target is not what it was";
+        for (number, record) in records.iter_mut().enumerate() {
+            let search = record::SearchAccount {
+                no_answer: (number == 3).then(|| why.to_owned()),
+                ..record::SearchAccount::default()
+            };
+            record.load.as_mut().unwrap().search = Some(search);
+        }
+        let found = curves(&records);
+        assert_eq!((found[0].knee, found[0].least_broken), (None, None));
+        assert!(knee_text(&found[0]).ends_with("the target is not what it was."));
     }
 
     #[test]

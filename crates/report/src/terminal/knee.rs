@@ -52,7 +52,7 @@ fn curve(search: &SearchAccount) -> Vec<Vec<String>> {
     rows
 }
 
-/// What broke at that rate, where it is not the threshold that was searched: another one, or wrong bytes.
+/// What broke at that rate, where it is not the threshold that was searched.
 fn otherwise(search: &SearchAccount, rate: f64) -> String {
     let mut points = search.points.iter();
     let point =
