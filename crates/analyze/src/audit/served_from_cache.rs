@@ -5,7 +5,7 @@ use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
-use record::{Record, Summary};
+use record::{Record, Summary, by_nearest_device};
 use units::lossless::f64_to_u64_saturating;
 
 /// Its text and what finds it.
@@ -27,7 +27,7 @@ memory. Both numbers are true; only one is the storage.
 What to do: for the device, use --direct, or --cache cold with a file of at least twice
 the memory; for the cache, say so with --cache warm.",
     checks: &[
-        Check::OfHost(check),
+        Check::OfMachine(check),
         Check::Together(super::set::cache_against_direct::check),
     ],
 };
@@ -41,24 +41,35 @@ const SECTOR: f64 = 512.0;
 /// Tools that poll the device's counters miss what happened since the last time.
 const SHORTEST_NS: u64 = 1_000_000_000;
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
+/// Ranks that use one device are judged together: each of them counts all that it read.
+fn check(ranks: &[&Record]) -> Vec<Finding> {
+    let shared = by_nearest_device(ranks.iter().copied(), |rank| rank.generator()).into_iter();
+    shared.flat_map(|sharing| of_device(&sharing)).collect()
+}
+
+fn of_device(sharing: &[&Record]) -> Vec<Finding> {
+    let [record, others @ ..] = sharing else {
+        return Vec::new();
+    };
     let effective = Effective::of(record);
-    let read = of_kind(record, "read")
-        .and_then(|figures| figures.bytes())
-        .unwrap_or(0);
+    let bytes = |rank: &&Record| of_kind(rank, "read").and_then(|figures| figures.bytes());
+    let read = sharing
+        .iter()
+        .filter_map(bytes)
+        .fold(0, u64::saturating_add);
     let in_memory = super::in_memory(record);
     if read == 0 || effective.is_on("direct") || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }
     // Either account may see less than there was: a network file system has no device, a device
     // knows nothing of processes.
-    let device = record
-        .generator()
-        .devices
-        .first()
-        .map(|device| device.read_bytes);
-    let counted = device.max(record.generator().process.storage_read_bytes);
-    let Some(reached) = counted.or_else(|| at_most(record, read)) else {
+    let hosts = || sharing.iter().map(|rank| rank.generator());
+    let devices = hosts().filter_map(|host| host.devices.first());
+    let device = devices.map(|device| device.read_bytes).max();
+    let processes = hosts().filter_map(|host| host.process.storage_read_bytes);
+    let counted = device.max(processes.reduce(u64::saturating_add));
+    let of_another = || at_most(record, read).filter(|_| others.is_empty());
+    let Some(reached) = counted.or_else(of_another) else {
         return Vec::new();
     };
     let share = ratio(reached, read);
@@ -123,18 +134,32 @@ mod tests {
     #[test]
     fn reads_that_the_device_did_not_see_are_found() {
         assert_eq!(
-            only(&check(&cached())),
+            only(&check(&[&cached()])),
             "93.8% of the bytes read never reached a device: the page cache answered"
         );
+    }
+
+    #[test]
+    fn what_ranks_of_one_machine_read_is_held_against_their_device_together() {
+        let mut rank = cached();
+        let read = rank.operations.bytes();
+        rank.generator_mut().devices[0].read_bytes = read * 6 / 10;
+        rank.generator_mut().process.storage_read_bytes = Some(read * 3 / 10);
+        assert_eq!(check(&[&rank]), []);
+        rank.generator_mut().environment.system.boot_id = Some("one".into());
+        let told = check(&[&rank, &rank]);
+        assert!(only(&told).starts_with("70.0% of the bytes") || only(&told).starts_with("70% of"));
+        rank.generator_mut().environment.system.boot_id = None;
+        assert_eq!(check(&[&rank, &rank]), [], "nobody knows that it is one");
     }
 
     #[test]
     fn without_a_device_the_process_account_counts() {
         let mut record = cached();
         record.generator_mut().devices.clear();
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         record.generator_mut().process.storage_read_bytes = Some(0);
-        assert!(only(&check(&record)).starts_with("100% of the bytes"));
+        assert!(only(&check(&[&record])).starts_with("100% of the bytes"));
     }
 
     #[test]
@@ -145,7 +170,7 @@ mod tests {
         };
         let mut record = super::super::example::quoted("read", summary);
         set(&mut record, "direct", "false");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         let device = |key: &str, value: f64| Summary {
             figures: [(key.to_owned(), value)].into(),
             ..Summary::default()
@@ -154,47 +179,51 @@ mod tests {
             .summaries
             .insert("device sda".into(), device("read_sectors", 32_768.0));
         assert_eq!(
-            only(&check(&record)),
+            only(&check(&[&record])),
             "at least 87.5% of the bytes read never reached a device: the page cache answered"
         );
         record
             .summaries
             .insert("device sda".into(), device("read_ios", 40.0));
-        assert!(only(&check(&record)).starts_with("at least 60.9%"));
+        assert!(only(&check(&[&record])).starts_with("at least 60.9%"));
         record
             .summaries
             .insert("device sda".into(), device("read_ios", 128.0));
-        assert_eq!(check(&record), [], "128 requests may be all of it");
+        assert_eq!(check(&[&record]), [], "128 requests may be all of it");
         set(&mut record, "file-size", "16M");
         record
             .summaries
             .insert("device sda".into(), device("read_ios", 130.0));
         assert!(
-            only(&check(&record)).starts_with("at least 87.3%"),
+            only(&check(&[&record])).starts_with("at least 87.3%"),
             "of a file that was read eight times"
         );
         record
             .summaries
             .insert("device sda".into(), device("read_sectors", 262_144.0));
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         record
             .summaries
             .insert("device sda".into(), device("read_sectors", 0.0));
         record.elapsed_ns = SHORTEST_NS / 2;
-        assert_eq!(check(&record), [], "too short for counters that are polled");
+        assert_eq!(
+            check(&[&record]),
+            [],
+            "too short for counters that are polled"
+        );
     }
 
     #[test]
     fn a_warm_cache_that_was_asked_for_is_a_note() {
         let mut record = cached();
         set(&mut record, "cache", "warm");
-        assert_eq!(check(&record)[0].severity, Severity::Note);
+        assert_eq!(check(&[&record])[0].severity, Severity::Note);
     }
 
     #[test]
     fn direct_reads_are_another_rules_matter() {
         let mut record = cached();
         set(&mut record, "direct", "true");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
     }
 }

@@ -4,7 +4,7 @@ use super::percent;
 use super::ratio;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::Record;
+use record::{HostPart, Record};
 use std::collections::BTreeSet;
 use units::Nanos;
 
@@ -43,10 +43,11 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let one_clock = has_one_clock(record);
+    let last = last(&parts);
     if let Some((skew, most)) = group.beyond_max_skew() {
         return vec![RULE.finding(
             Severity::Invalid,
-            format!("ranks began {skew} apart, more than --max-skew {most}"),
+            format!("ranks began {skew} apart, more than --max-skew {most}{last}"),
             "give each rank a free CPU, or allow more with --max-skew and run long against it",
         )];
     }
@@ -55,7 +56,7 @@ fn check(record: &Record) -> Vec<Finding> {
     if let Some((skew, share)) = apart.filter(|(_, share)| *share > HARDLY_MET) {
         return vec![RULE.finding(
             Severity::Invalid,
-            format!("ranks began {skew} apart, {} of the measured time: they hardly loaded the target together", percent(share)),
+            format!("ranks began {skew} apart, {} of the measured time: they hardly loaded the target together{last}", percent(share)),
             match group.is_connected() {
                 true => "give each rank a free CPU, and all of them more time to prepare (--lead)",
                 false => "join parts of one start alone, and have all ranks wait for it (--start-at further ahead)",
@@ -87,7 +88,7 @@ fn check(record: &Record) -> Vec<Finding> {
         String::new()
     };
     let message = format!(
-        "ranks began {} apart{bound}: {} of the measured time",
+        "ranks began {} apart{bound}: {} of the measured time{last}",
         Nanos(skew),
         percent(share)
     );
@@ -101,6 +102,16 @@ fn check(record: &Record) -> Vec<Finding> {
             }
         },
     )]
+}
+
+/// Who began last.
+fn last(parts: &[HostPart<'_>]) -> String {
+    let began = parts.iter().filter(|own| own.part.has_begun());
+    let last = began.max_by_key(|own| own.host.late_ns);
+    let last = last.filter(|own| own.host.late_ns > 0);
+    last.map_or_else(String::new, |own| {
+        format!("; the last was {}", own.host.called())
+    })
 }
 
 /// Whether all ranks began by the clock of the day of one machine: where a part stands alone, nobody

@@ -22,7 +22,7 @@ without an account of the kernel, against twice the memory; where the memory is 
 twice.
 What to do: use a --file-size of at least twice the memory and larger than every cache
 below, or say that this is the cache.",
-    checks: &[Check::OfHost(check)],
+    checks: &[Check::OfMachine(check)],
 };
 
 /// Disks and controllers have write and read caches of 64 MiB and more.
@@ -35,9 +35,19 @@ pub(super) const MORE_THAN_ONE_PASS: f64 = 1.5;
 const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
 const ADVICE_FOR_OBJECTS: &str = "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(size) = bytes_used(record)
-        .filter(|_| Effective::of(record).uses_local_storage() && !moved_nothing(record))
+/// Files of their own that ranks of one machine use lie side by side in its caches; a file that all use is one.
+fn check(ranks: &[&Record]) -> Vec<Finding> {
+    let [record, ..] = ranks else {
+        return Vec::new();
+    };
+    let has_own = Effective::of(record).text("file-distribution") == Some("per-worker");
+    let used = ranks.iter().filter_map(|rank| bytes_used(rank));
+    let size = match has_own || record.load.is_some() {
+        true => used.reduce(u64::saturating_add),
+        false => used.max(),
+    };
+    let moved_nothing = ranks.iter().all(|rank| moved_nothing(rank));
+    let Some(size) = size.filter(|_| Effective::of(record).uses_local_storage() && !moved_nothing)
     else {
         return Vec::new();
     };
@@ -184,16 +194,18 @@ mod tests {
                     ..record::Operations::default()
                 },
             );
-            assert_eq!(check(&record).len(), findings, "{kind}");
+            assert_eq!(check(&[&record]).len(), findings, "{kind}");
         }
     }
 
     #[test]
     fn many_passes_over_little_are_found() {
-        assert!(only(&check(&ublk())).starts_with("the data of 4 MiB were passed over 4710 times"));
+        assert!(
+            only(&check(&[&ublk()])).starts_with("the data of 4 MiB were passed over 4710 times")
+        );
         let mut large = ublk();
         set(&mut large, "file-size", "1G");
-        assert_eq!(check(&large), []);
+        assert_eq!(check(&[&large]), []);
     }
 
     #[test]
@@ -201,7 +213,7 @@ mod tests {
         let mut record = ublk();
         record.generator_mut().environment.cpu.l3_bytes = Some(32 << 20);
         assert!(
-            only(&check(&record)).contains("passed over"),
+            only(&check(&[&record])).contains("passed over"),
             "direct transfers do not use it"
         );
         record
@@ -211,7 +223,7 @@ mod tests {
             .get_or_insert_default()
             .is_memory = Some(true);
         assert_eq!(
-            only(&check(&record)),
+            only(&check(&[&record])),
             "the data of 4 MiB fit into the L3 cache of 32 MiB of the CPU"
         );
     }
@@ -230,11 +242,11 @@ mod tests {
             bytes: 5_500_000,
             ..TargetFact::default()
         }];
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         record.generator_mut().environment.memory.total_bytes = Some(125 << 30);
-        assert!(only(&check(&record)).contains("less than twice the memory of 125 GiB"));
+        assert!(only(&check(&[&record])).contains("less than twice the memory of 125 GiB"));
         record.generator_mut().process.storage_read_bytes = Some(1);
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
     }
 
     #[test]
@@ -248,28 +260,28 @@ mod tests {
         );
         set(&mut record, "file-size", "16M");
         assert_eq!(
-            check(&record),
+            check(&[&record]),
             [],
             "nobody says whether the page cache was used"
         );
         set(&mut record, "direct", "false");
         assert_eq!(
-            only(&check(&record)),
+            only(&check(&[&record])),
             "the data of 16 MiB were passed over 8.0 times without --direct: the page cache holds them"
         );
         set(&mut record, "file-size", "100M");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         set(&mut record, "file-size", "16M");
         set(&mut record, "direct", "true");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
     }
 
     #[test]
     fn a_warm_cache_says_so_itself() {
         let mut record = ublk();
         set(&mut record, "cache", "warm");
-        assert_eq!(check(&record), []);
-        assert_eq!(check(&sound()), []);
+        assert_eq!(check(&[&record]), []);
+        assert_eq!(check(&[&sound()]), []);
     }
 
     #[test]
@@ -283,8 +295,8 @@ mod tests {
         );
         record.generator_mut().environment.memory.total_bytes = Some(125 << 30);
         set(&mut record, "object-size", "502 KB");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         set(&mut record, "seed-objects", "11");
-        assert!(only(&check(&record)).starts_with("the data of 5522 KiB"));
+        assert!(only(&check(&[&record])).starts_with("the data of 5522 KiB"));
     }
 }

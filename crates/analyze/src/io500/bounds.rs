@@ -51,7 +51,11 @@ fn shortened(phases: &[Placed<'_>]) -> Option<String> {
 fn ended_early(phases: &[Placed<'_>]) -> Option<String> {
     let early = |placed: &&Placed<'_>| {
         let hosts = placed.record.map(Record::by_host).unwrap_or_default();
-        placed.writes() && hosts.iter().any(|host| host.stonewall.is_none())
+        // What failed or was cut short had not.
+        let is_done = |record: &Record| record.outcome.status.has_done_all();
+        placed.record.is_some_and(is_done)
+            && placed.writes()
+            && hosts.iter().any(|host| host.stonewall.is_none())
     };
     let early = names(phases.iter().filter(early).map(|placed| placed.phase.name))?;
     Some(format!(

@@ -187,11 +187,18 @@ fn compared(connection: &RankLink, hellos: &[Value], own: &Hello<'_>, marks: &mu
         let of_root = text(&hellos[0], key);
         let others = hellos.iter().zip(0_u32..);
         let others = others.filter(|(hello, _)| text(hello, key) != of_root);
-        let others: Vec<String> = others.map(|(_, rank)| connection.called(rank)).collect();
+        // A plan is a number that nobody knows; a version can be looked for.
+        let called = |rank: u32, of: String| match key {
+            "version" => format!("{} with {of}", connection.called(rank)),
+            _ => connection.called(rank),
+        };
+        let others: Vec<String> = others
+            .map(|(hello, rank)| called(rank, text(hello, key)))
+            .collect();
         if !others.is_empty() {
+            let of_root = called(0, of_root);
             return fault(format!(
-                "another {what} than on {}: {}",
-                connection.called(0),
+                "another {what} than on {of_root}: {}",
                 others.join(", ")
             ));
         }
