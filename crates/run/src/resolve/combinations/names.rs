@@ -90,7 +90,8 @@ fn heeded(asked: &Workload) -> Result<(), RunError> {
     let given = settings::shown(asked).into_iter();
     for (key, value) in given.filter(|of| !usual.contains(of)) {
         let is_heeded = match (key, value.as_str()) {
-            ("engine", engine) => ["auto", "sync"].contains(&engine),
+            // What has no files is refused for that.
+            ("engine", engine) => ["auto", "sync", "null", "sim"].contains(&engine),
             ("file-distribution", whose) => ["shared", "per-worker"].contains(&whose),
             (key, _) => HEEDED.contains(&key),
         };
