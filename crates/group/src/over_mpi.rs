@@ -17,6 +17,11 @@ const CLOSE_NS: u64 = 3_000_000_000;
 const LEAVE_NS: u64 = 500_000_000;
 /// Others have so long to say that nothing more comes of them.
 const PART_NS: u64 = 2_000_000_000;
+/// It is looked so often.
+const STEP_NS: u64 = 1_000_000;
+const WATCH_STEP_NS: u64 = 50_000_000;
+/// The exit code of a group that has lost a rank.
+const LOST: i32 = 5;
 /// What is no exit code: the group goes on, or nobody said how it ended.
 const NO_CODE: i32 = i32::MIN;
 
@@ -161,7 +166,7 @@ fn live(
     match how.unwrap_or_else(|_| Leaving::Close(Box::new(|| ()))) {
         Leaving::Close(at_last) => {
             let _watch_over_it = watch_the_end(code, at_last);
-            part(&mut world, &clock);
+            part(&mut world, &clock, code);
             return world.close().is_ok();
         }
         Leaving::Abort => {
@@ -174,13 +179,33 @@ fn live(
 
 /// Takes what others had sent before they heard of the end: a library that has it left when it ends
 /// may fail at that (MPICH 5), and a launcher that sees it fail kills all.
-fn part(world: &mut World, clock: &MachineClock) {
-    let until = clock.now().saturating_add(PART_NS);
+///
+/// Where the first says nothing of it, it may stand still with all that was to be shown: that is no success.
+fn part(world: &mut World, clock: &MachineClock, code: &AtomicI32) {
     if world.part().is_err() {
         return;
     }
-    while clock.now() < until && world.has_parted() == Ok(false) {
-        clock.sleep_until(clock.now() + 1_000_000);
+    let mut awake = Awake::default();
+    while awake.ns < PART_NS && world.has_parted() == Ok(false) {
+        let before = clock.now();
+        clock.sleep_until(before + STEP_NS);
+        awake.add(clock.now().saturating_sub(before), STEP_NS);
+    }
+    if world.rank() > 0 && !world.has_parted_from(0) {
+        let _not_the_code_of_a_fault = code.compare_exchange(0, LOST, Relaxed, Relaxed);
+    }
+}
+
+/// Time in which this process ran: whoever was stopped with all others waits on when they go on.
+#[derive(Default)]
+struct Awake {
+    ns: u64,
+}
+
+impl Awake {
+    /// So much went by in a step of that length, which takes longer where nothing else is free to run.
+    fn add(&mut self, passed_ns: u64, step_ns: u64) {
+        self.ns += passed_ns.min(10 * step_ns);
     }
 }
 
@@ -190,9 +215,14 @@ fn watch_the_end(code: &Arc<AtomicI32>, at_last: AtLast) -> Sender<()> {
     let code = Arc::clone(code);
     let (is_watched, watched) = channel::<()>();
     let watch = move || {
-        let most = Duration::from_nanos(CLOSE_NS);
-        if watched.recv_timeout(most) == Err(RecvTimeoutError::Disconnected) {
-            return;
+        let (clock, mut awake) = (MachineClock::monotonic(), Awake::default());
+        let step = Duration::from_nanos(WATCH_STEP_NS);
+        while awake.ns < CLOSE_NS {
+            let before = clock.now();
+            if watched.recv_timeout(step) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            awake.add(clock.now().saturating_sub(before), WATCH_STEP_NS);
         }
         at_last();
         let code = code.load(Relaxed);

@@ -127,6 +127,12 @@ impl World {
         Ok(self.peers.is_subset(&self.parted) && self.bodies.is_empty() && self.has_sent()?)
     }
 
+    /// Whether this one has said so.
+    #[must_use]
+    pub fn has_parted_from(&self, rank: u32) -> bool {
+        self.parted.contains(&rank)
+    }
+
     /// Lets go of what has been sent.
     fn forget_sent(&mut self) -> Result<(), MpiError> {
         let mut still = Vec::with_capacity(self.sending.len());

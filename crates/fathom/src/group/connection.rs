@@ -302,10 +302,16 @@ impl RankLink {
         } else {
             self.say_left(why);
         }
+        let knew = self.has_lost_root();
         while let Ok(told) = self.next() {
             if matches!(told, GroupEvent::Answered(_)) {
                 self.say_left(why);
             }
+        }
+        // What the root would show nobody shows now, and that is no success.
+        let code = code.max(PeerFault::LOST * i32::from(self.has_lost_root()));
+        if !knew {
+            super::ending::say_of_lost_root(self);
         }
         let Some(own) = locked(&self.own).take() else {
             return;

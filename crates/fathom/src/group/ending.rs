@@ -28,12 +28,7 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
     {
         say(&format!("error: {}", told(error)));
     }
-    if connection.speaks_for_lost_root() {
-        say(&format!(
-            "error: {}: it keeps what all measure, and its records hold what it had written until then",
-            connection.loss().text
-        ));
-    }
+    say_of_lost_root(connection);
     // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal.
     let is_cut = !connection.seen().lost().is_empty() || sys::caught_signal().is_some();
     if connection.has_lost_root() {
@@ -43,6 +38,16 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
     }
     connection.end(code, &why_left(outcome.as_ref().err()));
     code
+}
+
+/// Says what became of a root that is lost, where nobody before this rank can.
+pub(super) fn say_of_lost_root(connection: &RankLink) {
+    if connection.speaks_for_lost_root() {
+        say(&format!(
+            "error: {}: it keeps what all measure, and its records hold what it had written until then",
+            connection.loss().text
+        ));
+    }
 }
 
 /// What a rank says that has ended while others go on: what only it knows.
