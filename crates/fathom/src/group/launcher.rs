@@ -1,10 +1,11 @@
 //! The launcher that starts ranks on other hosts: which one it is, and its line.
 
+mod version;
+
 use super::host_list::HostList;
 use std::ffi::OsString;
 use std::net::ToSocketAddrs as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use sys::{Clock as _, MachineClock};
@@ -81,7 +82,9 @@ impl Launcher {
             })?;
             return Self::of(program, Vec::new());
         };
-        let mut words = asked.split_whitespace().map(str::to_owned);
+        let words = shlex::split(asked)
+            .ok_or_else(|| format!("--launcher {asked}: a quote is not closed"))?;
+        let mut words = words.into_iter();
         let Some(name) = words.next() else {
             return Err(
                 "--launcher is empty; it is auto, mpirun, mpiexec, srun, or a command".into(),
@@ -97,14 +100,7 @@ impl Launcher {
     }
 
     fn of(program: PathBuf, words: Vec<String>) -> Result<Self, String> {
-        let asked = Command::new(&program)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output();
-        let output = asked.map_err(|e| format!("cannot start {}: {e}", program.display()))?;
-        let said = [&output.stdout, &output.stderr]
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-            .concat();
+        let said = version::said(&program)?;
         let dialect = Dialect::of(&said).ok_or_else(|| {
             let first = said.lines().find(|line| !line.trim().is_empty());
             format!(
