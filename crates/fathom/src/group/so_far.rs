@@ -5,6 +5,7 @@ use super::keeping::SignalNews;
 use group::Word;
 use host::PeerFault;
 use record::{Outcome, Record, Status};
+use std::collections::BTreeSet;
 use sys::CaughtSignal;
 use units::{Nanos, counted};
 
@@ -54,10 +55,23 @@ impl GroupTrial {
                 group.lost.clear();
             }
             record.outcome = end.outcome(record.elapsed_ns, &self.connection.called(0));
+            let hosts = |rank: u32| self.connection.host_of(rank);
+            let silent = with_whom_it_began(silent, self.connection.size, hosts);
             let whys = silent.iter().map(|rank| (*rank, SILENT.to_owned()));
-            self.name(&mut record, silent, &whys.collect());
+            self.name(&mut record, &silent, &whys.collect());
         }
         Some(record)
+    }
+}
+
+/// Of those that are silent, who may be the one with whose death the end of all began: where all others are, on several
+/// hosts, their launcher has ended them at once, and nobody here knows which was the first.
+fn with_whom_it_began(silent: &[u32], size: u32, host: impl Fn(u32) -> Option<String>) -> Vec<u32> {
+    let hosts: BTreeSet<Option<String>> = silent.iter().map(|rank| host(*rank)).collect();
+    let are_all = silent.len() + 1 >= size as usize;
+    match are_all && hosts.len() > 1 {
+        true => Vec::new(),
+        false => silent.to_vec(),
     }
 }
 
@@ -199,6 +213,19 @@ impl SoFarEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_all_others_are_silent_at_once_nobody_is_called_the_first() {
+        let of = |silent: &[u32], each: u32| {
+            with_whom_it_began(silent, 4, |rank| Some(format!("node{}", rank / each)))
+        };
+        assert_eq!(of(&[2], 1), [2]);
+        assert_eq!(of(&[2, 3], 1), [2, 3]);
+        assert!(of(&[1, 2, 3], 1).is_empty());
+        assert_eq!(of(&[1, 2, 3], 4), [1, 2, 3], "one host");
+        let two = with_whom_it_began(&[1], 2, |rank| Some(rank.to_string()));
+        assert_eq!(two, [1], "it can be no other");
+    }
 
     #[test]
     fn a_signal_is_told_and_it_is_known_later_whether_it_ended_all() {
