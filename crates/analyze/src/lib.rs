@@ -36,7 +36,7 @@ pub use effective::Effective;
 pub use finding::{DifferingFact, Finding, Severity};
 pub use io500::{Io500Line, Io500Result, Io500Score};
 pub use levels::{LevelLine, LevelsSoFar, TriedRows};
-pub use slow_hosts::{SLOW_HOST, SlowHost, slow_hosts};
+pub use slow_hosts::{SLOW_HOST, SlowHost, SlowLatency, slow_hosts};
 pub use study::{
     ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
     HostFigures, LeftOut, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn,

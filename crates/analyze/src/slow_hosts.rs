@@ -1,11 +1,16 @@
 //! Which of several hosts did much less than the others.
 
 use crate::Effective;
-use record::{Record, StonewallAccount};
-use units::lossless::u64_to_f64;
+use record::{HostPart, Record, StonewallAccount};
+use units::Nanos;
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
 /// Below this share of what the median host did, a host is slow.
 pub const SLOW_HOST: f64 = 0.8;
+
+/// So many times the mean latency of the others, and so much more, is that of a slow host.
+const SLOW_LATENCY: f64 = 10.0;
+const LEAST_MORE_NS: f64 = 1e6;
 
 /// Of fewer operations the rate is chance.
 const FEWEST: u64 = 100;
@@ -16,26 +21,44 @@ pub struct SlowHost {
     /// Its place among the hosts of the record.
     pub number: usize,
     pub name: String,
-    /// Its rate over that of the median host.
+    /// Its rate over that of the median host; where a schedule says the rate, the median of the others' mean
+    /// latency over its own.
     pub share: f64,
+    /// Where a schedule says the rate.
+    pub latency: Option<SlowLatency>,
+}
+
+/// The mean latency of a host, and the median of those of the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowLatency {
+    pub own: Nanos,
+    pub others: Nanos,
 }
 
 impl SlowHost {
     /// What people read beside its name.
     #[must_use]
     pub fn text(&self) -> String {
-        format!("SLOW, {:.0}% of the median host", self.share * 100.0)
+        match self.latency {
+            None => format!("SLOW, {:.0}% of the median host", self.share * 100.0),
+            Some(SlowLatency { own, others }) => {
+                format!("SLOW, mean latency {own} where the others have {others}")
+            }
+        }
     }
 }
 
-/// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all: none where there is one host, none where a
-/// schedule says what each does or directories of any size are what an operation is, none where nobody did
+/// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all, or, where a
+/// schedule says what each does, whose mean latency is more than ten times that of the others and 1 ms more: none where there is one host, none where directories of any size are what an operation is, none where nobody did
 /// more than some operations, and none that had nothing to do.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.host_parts();
-    if hosts.len() < 2 || record.walk.is_some() || Effective::of(record).is_limited() {
+    if hosts.len() < 2 || record.walk.is_some() {
         return Vec::new();
+    }
+    if Effective::of(record).is_limited() {
+        return slow_at_a_rate(&hosts);
     }
     let rate = |own: &Record| {
         // What comes after the stonewall is work that others left.
@@ -63,8 +86,40 @@ pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
         number: *number,
         name: host.called().into_owned(),
         share: rate / median,
+        latency: None,
     })
     .collect()
+}
+
+/// All are asked for the same, and who cannot keep up shows in what waits there: a stall of seconds as well as a
+/// host on which all takes long.
+fn slow_at_a_rate(hosts: &[HostPart<'_>]) -> Vec<SlowHost> {
+    let means = hosts.iter().map(|own| {
+        let all = own.part.operations.together();
+        let mean = all.latency.mean();
+        mean.filter(|_| all.latency.count() >= FEWEST)
+    });
+    let means: Vec<Option<f64>> = means.collect();
+    let others = |number: usize| {
+        let others = means.iter().enumerate();
+        let others = others.filter(|(at, _)| *at != number);
+        let others: Vec<f64> = others.filter_map(|(_, mean)| *mean).collect();
+        (!others.is_empty()).then(|| stats::sample::median(&others))
+    };
+    let slow = hosts.iter().enumerate().filter_map(|(number, own)| {
+        let (mean, others) = (means[number]?, others(number)?);
+        let is_slow = mean > SLOW_LATENCY * others && mean - others > LEAST_MORE_NS;
+        is_slow.then(|| SlowHost {
+            number,
+            name: own.host.called().into_owned(),
+            share: others / mean,
+            latency: Some(SlowLatency {
+                own: Nanos(f64_to_u64_saturating(mean)),
+                others: Nanos(f64_to_u64_saturating(others)),
+            }),
+        })
+    });
+    slow.collect()
 }
 
 /// The rate of kinds that follow each other, over the time that they took here: alike hosts do as much of each. The time
@@ -208,6 +263,27 @@ mod tests {
         let mut paced = group(&[1000, 500]);
         paced.effective.insert("rate-iops".into(), "1500".into());
         assert!(slow_hosts(&paced).is_empty());
+        let waits = |counts: &[u64], ns: u64| {
+            let mut parts: Vec<Record> = group(counts)
+                .by_host()
+                .iter()
+                .map(|part| part.clone().into_owned())
+                .collect();
+            for (part, rank) in parts.iter_mut().zip(0..) {
+                part.effective.insert("rate-iops".into(), "1500".into());
+                let mut read = part.operations.kind("read").cloned().unwrap();
+                let latency = if rank == 2 { ns } else { 100_000 };
+                read.latency.record_many(latency, read.count);
+                part.operations = record::Measurements::default();
+                part.operations.insert("read", read);
+            }
+            slow_hosts(&Record::merge_all(parts).unwrap())
+        };
+        let slow = waits(&[1000, 1000, 1000], 60_000_000);
+        assert_eq!((slow.len(), slow[0].number), (1, 2));
+        assert!(slow[0].text().contains("where the others have"));
+        assert_eq!(waits(&[1000, 1000, 1000], 900_000), [], "9 times");
+        assert_eq!(waits(&[1000, 1000, 10], 60_000_000), [], "too few");
         let mut walked = group(&[1000, 500]);
         walked.walk = Some(record::WalkAccount::default());
         assert!(slow_hosts(&walked).is_empty());

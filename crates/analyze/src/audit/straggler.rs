@@ -2,10 +2,10 @@
 
 use super::{few_told, percent};
 use crate::audit::rule::{Check, Rule};
-use crate::{Finding, Severity, slow_hosts};
+use crate::{Finding, Severity, SlowLatency, slow_hosts};
 use record::{DeviceAccount, HostAccount, HostPart, MachineAccount, Record};
 use units::Nanos;
-use units::lossless::u64_to_f64;
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -15,7 +15,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "A host did much less than the others",
     text: "\
 The rate of each host of a joined record, in a closed loop, and with --stonewall that until
-then: below 80 % of that of the median host; and what was busiest on it (CPUs, stolen time,
+then: below 80 % of that of the median host; at a rate that was asked, a mean latency of
+more than ten times the others' and 1 ms more; and what was busiest on it (CPUs, stolen time,
 a device, a link, or what its tasks waited for), as far as its account knows; and for how
 long it stood still (hosts[].series).
 Hosts that were asked for the same and are built alike do the same. One that does half of
@@ -28,7 +29,10 @@ repeat.",
 
 const BUSY: f64 = 0.9;
 const MOST_STEAL: f64 = 0.01;
+const LEAST_THROTTLED: f64 = 0.01;
 const HIGH_PRESSURE: f64 = 0.5;
+/// So many times what is usual on the others is a host's own.
+const BEYOND: f64 = 1.25;
 /// An interval with less than this share of a host's usual one is one in which it stood still.
 const STILL: f64 = 0.1;
 const MOST_STILL: f64 = 0.1;
@@ -46,14 +50,16 @@ fn check(record: &Record) -> Vec<Finding> {
     let hosts = record.host_parts();
     let told = slow.iter().filter_map(|slow| {
         let host = *hosts.get(slow.number)?;
-        let share = percent(slow.share);
-        let busiest =
-            busiest(host).unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
+        let did = match slow.latency {
+            None => format!("did {} of what the median host did", percent(slow.share)),
+            Some(SlowLatency { own, others }) => {
+                format!("had a mean latency of {own}, the others {others}")
+            }
+        };
+        let busiest = busiest(host, &hosts)
+            .unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
         let still = stood_still(host.host).unwrap_or_default();
-        Some(format!(
-            "{} did {share} of what the median host did; {busiest}{still}",
-            slow.name
-        ))
+        Some(format!("{} {did}; {busiest}{still}", slow.name))
     });
     let told: Vec<String> = told.collect();
     vec![RULE.finding(
@@ -77,60 +83,85 @@ fn stood_still(host: &HostAccount) -> Option<String> {
     is_much.then(|| format!("; it stood still for {} of {}", all(still), all(busy.len())))
 }
 
-/// What of a host was nearly all in use.
-fn busiest(own: HostPart<'_>) -> Option<String> {
-    let machine = &own.host.machine;
-    let over_ns = own.counted_over_ns().max(1);
-    if let Some(steal) = machine.steal_share.filter(|steal| *steal > MOST_STEAL) {
+/// What of a host was nearly all in use, and not as much on the others: what holds for all explains nobody's
+/// difference.
+fn busiest(own: HostPart<'_>, hosts: &[HostPart<'_>]) -> Option<String> {
+    let others = hosts.iter().copied();
+    let others: Vec<HostPart<'_>> = others
+        .filter(|other| !std::ptr::eq(other.host, own.host))
+        .collect();
+    let is_own = |figure: &dyn Fn(HostPart<'_>) -> Option<f64>, least: f64| {
+        let theirs = others
+            .iter()
+            .map(|other| figure(*other).unwrap_or_default());
+        let theirs: Vec<f64> = theirs.collect();
+        let usual = match theirs.is_empty() {
+            true => 0.0,
+            false => stats::sample::median(&theirs),
+        };
+        figure(own).filter(|figure| *figure > least && *figure > BEYOND * usual)
+    };
+    if let Some(steal) = is_own(&|of| of.host.machine.steal_share, MOST_STEAL) {
         return Some(format!(
             "the hypervisor took {} of its CPU time",
             percent(steal)
         ));
     }
-    if let Some(throttled) = machine.throttled_ns.filter(|ns| *ns > over_ns / 100) {
-        let long = super::starved::stopped_for(throttled, over_ns);
+    if let Some(share) = is_own(&throttled, LEAST_THROTTLED) {
+        let over_ns = own.counted_over_ns();
+        let stopped = f64_to_u64_saturating(share * u64_to_f64(over_ns));
+        let long = super::starved::stopped_for(stopped, over_ns);
         return Some(format!("a CPU quota stopped it for {long}"));
     }
-    if let Some(busy) = machine.busy_share.filter(|busy| *busy > BUSY) {
+    if let Some(busy) = is_own(&|of| of.host.machine.busy_share, BUSY) {
         return Some(format!(
             "its CPUs were busy for {} of the time",
             percent(busy)
         ));
     }
-    if let Some((link, share)) = super::client_link::fullest(own).filter(|(_, share)| *share > BUSY)
-    {
-        return Some(format!("its {} was full to {}", link.name, percent(share)));
+    let link = |of: HostPart<'_>| Some(super::client_link::fullest(of)?.1);
+    if let Some(share) = is_own(&link, BUSY) {
+        let link = super::client_link::fullest(own);
+        let name = link.map_or("link", |(link, _)| link.name.as_str());
+        return Some(format!("its {name} was full to {}", percent(share)));
     }
-    let devices = own.host.devices.iter();
-    let busy = |of: &DeviceAccount| of.busy_ns as f64 / over_ns as f64;
-    let device = devices.max_by_key(|device| device.busy_ns);
-    if let Some(device) = device.filter(|device| busy(device) > BUSY) {
-        let share = percent(busy(device).min(1.0));
-        return Some(format!(
-            "its {} was busy for {share} of the time",
-            device.name
-        ));
+    if let Some(share) = is_own(&|of| Some(busiest_device(of)?.1), BUSY) {
+        let name = busiest_device(own).map_or("device", |(device, _)| device.name.as_str());
+        let share = percent(share.min(1.0));
+        return Some(format!("its {name} was busy for {share} of the time"));
     }
-    under_pressure(machine, over_ns)
+    let waits = WAITS.iter().filter_map(|(what, ns)| {
+        let share = |of: HostPart<'_>| {
+            let waited = ns(&of.host.machine)?;
+            Some((u64_to_f64(waited) / u64_to_f64(of.counted_over_ns().max(1))).min(1.0))
+        };
+        Some((*what, is_own(&share, HIGH_PRESSURE)?))
+    });
+    let (what, share) = waits.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = percent(share);
+    Some(format!(
+        "some task on it waited for {what} for {share} of the time"
+    ))
 }
 
-/// What tasks on a machine waited for most, where that was for a large part of the time.
-fn under_pressure(machine: &MachineAccount, over_ns: u64) -> Option<String> {
-    let waits = [
-        ("a CPU", machine.pressure_cpu_ns),
-        ("memory", machine.pressure_memory_ns),
-        ("storage", machine.pressure_io_ns),
-    ];
-    let known = waits.into_iter().filter_map(|(what, ns)| Some((what, ns?)));
-    let (what, ns) = known.max_by_key(|(_, ns)| *ns)?;
-    let share = (ns as f64 / over_ns as f64).min(1.0);
-    (share > HIGH_PRESSURE).then(|| {
-        format!(
-            "some task on it waited for {what} for {} of the time",
-            percent(share)
-        )
-    })
+fn throttled(of: HostPart<'_>) -> Option<f64> {
+    let ns = of.host.machine.throttled_ns?;
+    Some(u64_to_f64(ns) / u64_to_f64(of.counted_over_ns().max(1)))
 }
+
+fn busiest_device(of: HostPart<'_>) -> Option<(&DeviceAccount, f64)> {
+    let device = of.host.devices.iter().max_by_key(|device| device.busy_ns)?;
+    let share = u64_to_f64(device.busy_ns) / u64_to_f64(of.counted_over_ns().max(1));
+    Some((device, share))
+}
+
+type Waited = fn(&MachineAccount) -> Option<u64>;
+/// What tasks of a machine wait for.
+const WAITS: [(&str, Waited); 3] = [
+    ("a CPU", |machine| machine.pressure_cpu_ns),
+    ("memory", |machine| machine.pressure_memory_ns),
+    ("storage", |machine| machine.pressure_io_ns),
+];
 
 #[cfg(test)]
 mod tests {
@@ -163,6 +194,20 @@ mod tests {
         });
         let waited = "some task on it waited for memory for 60% of the time";
         assert_eq!(text, format!("{did}{waited}"));
+    }
+
+    #[test]
+    fn what_holds_for_all_hosts_is_no_reason_of_one() {
+        let record = group_of(3, |rank, part| {
+            part.generator_mut().machine.steal_share = Some(0.056);
+            part.generator_mut().machine.busy_share = Some(0.98);
+            if rank == 1 {
+                part.elapsed_ns *= 2;
+                part.generator_mut().machine.pressure_io_ns = Some(12_000_000_000);
+            }
+        });
+        let text = only(&check(&record)).to_owned();
+        assert!(text.contains("waited for storage for 60%"), "{text}");
     }
 
     #[test]

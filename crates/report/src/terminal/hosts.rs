@@ -60,6 +60,9 @@ fn ends(page: &mut Page, lines: &Lines<'_>, hosts: Vec<(usize, &HostPart<'_>)>) 
     let slow = lines.slow.len();
     let mut text = match slow {
         0 => format!("{hidden} of {count} are not shown"),
+        _ if lines.slow.iter().any(|slow| slow.latency.is_some()) => {
+            format!("{slow} of {count} are slow beside the others; {hidden} are not shown")
+        }
         _ => format!(
             "{slow} of {count} did less than {:.0}% of what the median host did; {hidden} are not shown",
             analyze::SLOW_HOST * 100.0
