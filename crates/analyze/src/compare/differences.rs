@@ -36,7 +36,7 @@ pub fn factors_between(base: &[&Record], candidate: &[&Record]) -> BTreeSet<Stri
         .collect()
 }
 
-/// Effective options that differ in a row that both sides have.
+/// Effective options, and numbers of ranks, that differ in a row that both sides have.
 #[must_use]
 pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disagreement> {
     let rows = |records: &[&Record]| {
@@ -54,6 +54,10 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
             if !of_base.contains(row) || !of_candidate.contains(row) {
                 continue;
             }
+            // What is of each rank is as often there as there are ranks.
+            let ranks = record.group.as_ref().map_or(1, |group| group.size);
+            let of_ranks = out.entry(format!("{row}\u{0}ranks")).or_default();
+            of_ranks.insert(ranks.to_string());
             for (key, value) in record
                 .effective
                 .iter()
@@ -158,6 +162,22 @@ mod tests {
             environment_differences(&[&a], &[&Record::default()])[0].candidate,
             "unknown"
         );
+    }
+
+    #[test]
+    fn a_number_of_ranks_is_part_of_the_work() {
+        let mut ranks = on("i7");
+        ranks.group = Some(record::GroupAccount {
+            size: 3,
+            ..record::GroupAccount::default()
+        });
+        let found = workload_differences(&[&on("i7")], &[&ranks]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|of| (&*of.key, &*of.base, &*of.candidate))
+            .collect();
+        assert_eq!(found, [("ranks", "1", "3")]);
+        assert_eq!(workload_differences(&[&ranks], &[&ranks]), []);
     }
 
     #[test]
