@@ -33,22 +33,18 @@ pub(super) fn names(asked: &Workload) -> Result<(), RunError> {
     heeded(asked)
 }
 
-/// What says anything of operations on names: which there are, whose, when, and what a payload holds.
-const HEEDED: [&str; 43] = [
+/// What says anything of operations on names: which there are, whose, and when.
+const HEEDED: [&str; 35] = [
     "affinity",
     "allow-destroy",
     "arrival",
-    "compress-percent",
     "continue-on-error",
     "cpu-cores",
-    "dedupe-percent",
     "dir-depth",
     "dir-width",
     "dirs",
     "duration",
-    "engine",
     "export-layout-manifest",
-    "file-distribution",
     "file-size",
     "layout-manifest",
     "max-errors",
@@ -57,9 +53,7 @@ const HEEDED: [&str; 43] = [
     "num-files",
     "numa-zones",
     "payload",
-    "rate-bytes",
     "rate-iops",
-    "refill-pattern",
     "run-until-complete",
     "seed",
     "shift",
@@ -69,7 +63,6 @@ const HEEDED: [&str; 43] = [
     "think-mode",
     "think-time",
     "threads",
-    "total-bytes",
     "total-files",
     "warmup",
     "wear-out",
@@ -77,6 +70,13 @@ const HEEDED: [&str; 43] = [
     "where",
     "worker-placeholder",
     "worker-series",
+];
+
+/// What says anything of the bytes that some of them carry.
+const HEEDED_OF_PAYLOAD: [&str; 4] = [
+    "compress-percent",
+    "dedupe-percent",
+    "rate-bytes",
     "write-pattern",
 ];
 
@@ -93,6 +93,7 @@ fn heeded(asked: &Workload) -> Result<(), RunError> {
             // What has no files is refused for that.
             ("engine", engine) => ["auto", "sync", "null", "sim"].contains(&engine),
             ("file-distribution", whose) => ["shared", "per-worker"].contains(&whose),
+            (key, _) if HEEDED_OF_PAYLOAD.contains(&key) => asked.files.payload.is_some(),
             (key, _) => HEEDED.contains(&key),
         };
         if !is_heeded {
@@ -284,6 +285,8 @@ mod tests {
             ("fsync", "1", "--fsync 1 says"),
             ("random", "true", "--random says"),
             ("cache", "cold", "--cache cold"),
+            ("total-bytes", "4k", "--total-bytes 4k"),
+            ("refill-pattern", "zeros", "--refill-pattern zeros"),
             ("engine", "mmap", "--engine mmap"),
             ("file-distribution", "interleaved", "--file-distribution"),
         ] {
@@ -291,7 +294,12 @@ mod tests {
             let said = said.unwrap_or_default();
             assert!(said.contains(part), "{said}");
         }
-        for key in HEEDED {
+        let rate = [("meta", "create"), ("rate-bytes", "4k")];
+        let said = refusal(&rate).unwrap_or_default();
+        assert!(said.contains("--rate-bytes"), "{said}");
+        let with_bytes = [&rate[..], &[("payload", "1k")]].concat();
+        assert_eq!(refusal(&with_bytes), None);
+        for key in HEEDED.into_iter().chain(HEEDED_OF_PAYLOAD) {
             assert!(settings::SETTINGS.iter().any(|setting| setting.key == key));
         }
     }
