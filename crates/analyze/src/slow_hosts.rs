@@ -48,9 +48,10 @@ impl SlowHost {
     }
 }
 
-/// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all, or, where a
-/// schedule says what each does, whose mean latency is more than ten times that of the others and 1 ms more: none where there is one host, none where directories of any size are what an operation is, none where nobody did
-/// more than some operations, and none that had nothing to do.
+/// Hosts whose rate, until the stonewall where there is one, is below 80 % of the median of all, or, where a schedule
+/// says what each does, whose mean latency is more than ten times that of the others and 1 ms more: none where there is
+/// one host, none where directories of any size are what an operation is, none where nobody did more than some
+/// operations, and none that had nothing to do.
 #[must_use]
 pub fn slow_hosts(record: &Record) -> Vec<SlowHost> {
     let hosts = record.host_parts();

@@ -20,8 +20,6 @@ const PART_NS: u64 = 2_000_000_000;
 /// It is looked so often.
 const STEP_NS: u64 = 1_000_000;
 const WATCH_STEP_NS: u64 = 50_000_000;
-/// The exit code of a group that has lost a rank.
-const LOST: i32 = 5;
 /// What is no exit code: the group goes on, or nobody said how it ended.
 const NO_CODE: i32 = i32::MIN;
 
@@ -38,8 +36,15 @@ pub enum ConnectError {
 
 /// How a process leaves its group.
 enum Leaving {
-    Close(AtLast),
+    Close(LeftAtLast),
     Abort,
+}
+
+/// What becomes of a process whose library does not end.
+struct LeftAtLast {
+    /// The exit code of success, where the first did not come to the end.
+    without_first: i32,
+    at_last: AtLast,
 }
 
 /// What is done before the process ends without the library's end.
@@ -123,10 +128,20 @@ pub fn connect(
 
 impl Connected {
     /// Ends the library; whether it ended as it should. Where it does not come to its end, the process ends with
-    /// this code, and `at_last` before that.
+    /// this code, and `at_last` before that; with another than 0 where the first did not come to the end either, which
+    /// may stand still with all that was to be shown.
     #[must_use]
-    pub fn close(self, code: i32, at_last: impl FnOnce() + Send + 'static) -> bool {
-        self.end(Leaving::Close(Box::new(at_last)), code)
+    pub fn close(
+        self,
+        code: i32,
+        without_first: i32,
+        at_last: impl FnOnce() + Send + 'static,
+    ) -> bool {
+        let left = LeftAtLast {
+            without_first,
+            at_last: Box::new(at_last),
+        };
+        self.end(Leaving::Close(left), code)
     }
 
     /// Ends all ranks, also those that answer nobody.
@@ -163,10 +178,18 @@ fn live(
         clock.sleep_until(clock.now() + 1_000_000);
     }
     let how = leaving.recv();
-    match how.unwrap_or_else(|_| Leaving::Close(Box::new(|| ()))) {
-        Leaving::Close(at_last) => {
-            let _watch_over_it = watch_the_end(code, at_last);
-            part(&mut world, &clock, code);
+    // Whoever was to say it has gone, and with it the code.
+    let unsaid = || LeftAtLast {
+        without_first: NO_CODE,
+        at_last: Box::new(|| ()),
+    };
+    match how.unwrap_or_else(|_| Leaving::Close(unsaid())) {
+        Leaving::Close(left) => {
+            let _watch_over_it = watch_the_end(code, left.at_last);
+            if !part(&mut world, &clock) {
+                let _not_that_of_a_fault =
+                    code.compare_exchange(0, left.without_first, Relaxed, Relaxed);
+            }
             return world.close().is_ok();
         }
         Leaving::Abort => {
@@ -179,34 +202,19 @@ fn live(
 
 /// Takes what others had sent before they heard of the end: a library that has it left when it ends
 /// may fail at that (MPICH 5), and a launcher that sees it fail kills all.
-///
-/// Where the first says nothing of it, it may stand still with all that was to be shown: that is no success.
-fn part(world: &mut World, clock: &MachineClock, code: &AtomicI32) {
+/// Not where the first was waited for in vain.
+fn part(world: &mut World, clock: &MachineClock) -> bool {
     if world.part().is_err() {
-        return;
+        return true;
     }
-    let mut awake = Awake::default();
-    while awake.ns < PART_NS && world.has_parted() == Ok(false) {
-        let before = clock.now();
-        clock.sleep_until(before + STEP_NS);
-        awake.add(clock.now().saturating_sub(before), STEP_NS);
-    }
-    if world.rank() > 0 && !world.has_parted_from(0) {
-        let _not_the_code_of_a_fault = code.compare_exchange(0, LOST, Relaxed, Relaxed);
-    }
-}
-
-/// Time in which this process ran: whoever was stopped with all others waits on when they go on.
-#[derive(Default)]
-struct Awake {
-    ns: u64,
-}
-
-impl Awake {
-    /// So much went by in a step of that length, which takes longer where nothing else is free to run.
-    fn add(&mut self, passed_ns: u64, step_ns: u64) {
-        self.ns += passed_ns.min(10 * step_ns);
-    }
+    sys::over_while_awake(clock, PART_NS, STEP_NS, || {
+        let has_parted = world.has_parted() != Ok(false);
+        if !has_parted {
+            clock.sleep_until(clock.now() + STEP_NS);
+        }
+        has_parted
+    });
+    world.rank() == 0 || world.has_parted_from(0)
 }
 
 /// Ends the process where the library does not come to its end while this is kept: it may wait for ever for a rank
@@ -215,14 +223,11 @@ fn watch_the_end(code: &Arc<AtomicI32>, at_last: AtLast) -> Sender<()> {
     let code = Arc::clone(code);
     let (is_watched, watched) = channel::<()>();
     let watch = move || {
-        let (clock, mut awake) = (MachineClock::monotonic(), Awake::default());
         let step = Duration::from_nanos(WATCH_STEP_NS);
-        while awake.ns < CLOSE_NS {
-            let before = clock.now();
-            if watched.recv_timeout(step) == Err(RecvTimeoutError::Disconnected) {
-                return;
-            }
-            awake.add(clock.now().saturating_sub(before), WATCH_STEP_NS);
+        let has_ended = || watched.recv_timeout(step) == Err(RecvTimeoutError::Disconnected);
+        let clock = MachineClock::monotonic();
+        if sys::over_while_awake(&clock, CLOSE_NS, WATCH_STEP_NS, has_ended) {
+            return;
         }
         at_last();
         let code = code.load(Relaxed);

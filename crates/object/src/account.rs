@@ -121,7 +121,7 @@ pub(crate) fn judge(plan: &LoadPlan, record: &mut Record) {
     record.thresholds = thresholds
         .map(|threshold| threshold.judge(record))
         .collect();
-    if record.group.as_ref().is_none_or(|group| group.size < 2) {
+    if record.ranks() < 2 {
         record.judge_load();
     }
 }

@@ -7,6 +7,7 @@ mod login;
 mod requests;
 mod uploads;
 
+use crate::LoadError;
 use crate::client::Client;
 use crate::connection::Peer;
 use crate::failure::Failure;
@@ -163,6 +164,12 @@ impl Bulk {
             named: requests.named.take(),
             first: requests.first.take(),
         }
+    }
+}
+
+fn interrupted() -> LoadError {
+    LoadError::Interrupted {
+        left: String::new(),
     }
 }
 

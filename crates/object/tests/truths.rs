@@ -852,8 +852,8 @@ fn plain_http_takes_forms_and_urls() {
     assert!(server.requests() == 20);
 }
 
-#[test]
-fn several_endpoints_share_the_users() {
+/// Two servers that have the bucket, as one target.
+fn two_with_a_bucket() -> ([Server; 2], String) {
     let servers = [
         Server::start(|_| Act::Answer),
         Server::start(|_| Act::Answer),
@@ -867,6 +867,12 @@ fn several_endpoints_share_the_users() {
         servers[0].s3("bucket"),
         servers[1].port
     );
+    (servers, target)
+}
+
+#[test]
+fn several_endpoints_share_the_users() {
+    let (servers, target) = two_with_a_bucket();
     let mut plan = plan(preset("put", 4, 1000), &target);
     plan.keep = true;
     let record = run(&plan);
@@ -881,19 +887,7 @@ fn several_endpoints_share_the_users() {
 /// The first endpoint would else have one user more of each rank.
 #[test]
 fn the_users_of_all_ranks_take_the_endpoints_in_turn() {
-    let servers = [
-        Server::start(|_| Act::Answer),
-        Server::start(|_| Act::Answer),
-    ];
-    for server in &servers {
-        let mut objects = server.state.objects.lock().unwrap();
-        objects.insert("/bucket".into(), Vec::new());
-    }
-    let target = format!(
-        "{},http://127.0.0.1:{}",
-        servers[0].s3("bucket"),
-        servers[1].port
-    );
+    let (servers, target) = two_with_a_bucket();
     let mut plan = plan(preset("put", 3, 1000), &target);
     plan.keep = true;
     for (rank, most) in [(0, 0), (1, 1)] {

@@ -173,6 +173,12 @@ impl Record {
         self.outcome.status == Status::Ok && self.longest_stop_ns() == 0
     }
 
+    /// How many ranks it was asked of: 1 where there is no group.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.group.as_ref().map_or(1, |group| group.size)
+    }
+
     /// How many ranks of its group did not take part, whether they are named or not; none where
     /// nobody says that any did not.
     #[must_use]

@@ -61,7 +61,7 @@ pub use signals::{
 pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use terminal::{terminal_size, yield_to_others};
 pub use transfers::{fallocate, fdatasync, fsync, pread, pwrite};
-pub use vigil::{Standstill, Vigil};
+pub use vigil::{Standstill, Vigil, over_while_awake};
 pub use write_back::begin_write_back;
 
 use std::io;

@@ -5,6 +5,7 @@
 //! is explained by the scheduler's own account of the thread (time on a CPU, time runnable without
 //! one), as on a busy machine, or by nothing: then nobody ran.
 
+use crate::clock::Clock;
 use crate::process;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -100,6 +101,28 @@ fn judge(before: Accounts, after: Accounts, from: u64, until: u64, now: u64) -> 
     })
 }
 
+/// Looks again and again whether something is over, for so long at most as this process ran: whoever was stopped with
+/// all others waits on when they go on. `is_over` waits for about `step_ns` itself, and for longer where nothing else
+/// lets it run. Whether it is over.
+pub fn over_while_awake(
+    clock: &impl Clock,
+    most_ns: u64,
+    step_ns: u64,
+    mut is_over: impl FnMut() -> bool,
+) -> bool {
+    /// A busy machine lets a step take so many times as long.
+    const BUSY: u64 = 10;
+    let mut awake_ns = 0;
+    while awake_ns < most_ns {
+        let before = clock.now();
+        if is_over() {
+            return true;
+        }
+        awake_ns += clock.now().saturating_sub(before).min(BUSY * step_ns);
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +197,34 @@ mod tests {
         let mut vigil = Vigil::begin();
         assert!(vigil.last.used.is_some(), "the kernel tells");
         assert_eq!(vigil.woke(10, 20, 15), None);
+    }
+
+    #[test]
+    fn time_in_which_the_process_was_stopped_is_not_waited_for() {
+        #[derive(Clone)]
+        struct Steps(std::rc::Rc<std::cell::Cell<u64>>);
+        impl Clock for Steps {
+            fn now(&self) -> u64 {
+                self.0.get()
+            }
+            fn sleep_until(&self, deadline: u64) {
+                self.0.set(deadline);
+            }
+        }
+        let clock = Steps(std::rc::Rc::default());
+        let looked = |steps: &[u64], is_over_at: usize| {
+            let mut count = 0;
+            let is_over = super::over_while_awake(&clock, 100 * MS, 10 * MS, || {
+                clock.sleep_until(clock.now() + steps[count % steps.len()]);
+                count += 1;
+                count == is_over_at
+            });
+            (count, is_over)
+        };
+        assert_eq!(looked(&[10 * MS], 1000), (10, false));
+        assert_eq!(looked(&[10 * MS], 3), (3, true));
+        assert_eq!(looked(&[50 * MS], 1000), (2, false), "a busy machine");
+        let stopped = [10 * MS, 5_000 * MS];
+        assert_eq!(looked(&stopped, 1000), (2, false), "as if for ten steps");
     }
 }

@@ -30,8 +30,7 @@ run on it alone and on another alone, and leave it out if it is slower.",
 const LEAST: f64 = 0.95;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let is_group = record.group.as_ref().is_some_and(|group| group.size > 1);
-    if !is_group || !Effective::of(record).is_open_loop() {
+    if record.ranks() < 2 || !Effective::of(record).is_open_loop() {
         return Vec::new();
     }
     let hosts = record.by_host();

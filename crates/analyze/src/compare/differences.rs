@@ -55,9 +55,8 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
                 continue;
             }
             // What is of each rank is as often there as there are ranks.
-            let ranks = record.group.as_ref().map_or(1, |group| group.size);
             let of_ranks = out.entry(format!("{row}\u{0}ranks")).or_default();
-            of_ranks.insert(ranks.to_string());
+            of_ranks.insert(record.ranks().to_string());
             for (key, value) in record
                 .effective
                 .iter()

@@ -295,8 +295,8 @@ impl RankLink {
     }
 
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
-    /// have said, and whoever asks hears why.
-    pub(crate) fn end(&self, code: i32, why: &PeerFault) {
+    /// have said, and whoever asks hears why. The code with which this rank ends.
+    pub(crate) fn end(&self, code: i32, why: &PeerFault) -> i32 {
         if self.is_root() {
             self.want(MemberInput::Finish);
         } else {
@@ -308,21 +308,18 @@ impl RankLink {
                 self.say_left(why);
             }
         }
-        // What the root would show nobody shows now, and that is no success.
-        let code = code.max(PeerFault::LOST * i32::from(self.has_lost_root()));
-        if !knew {
-            super::ending::say_of_lost_root(self);
-        }
+        let code = super::ending::at_last(self, code, knew);
         let Some(own) = locked(&self.own).take() else {
-            return;
+            return code;
         };
-        let heard = crate::exit::as_heard(code);
+        let [heard, without_root] = [code, PeerFault::LOST].map(crate::exit::as_heard);
         if !self.seen.lost().is_empty() {
             say_last(code);
             own.abort(heard);
-        } else if own.close(heard, move || say_last(code)) {
+        } else if own.close(heard, without_root, move || say_last(code)) {
             super::leaving::ended_whole(self.size);
         }
+        code
     }
 }
 

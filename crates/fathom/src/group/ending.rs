@@ -36,12 +36,23 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
     } else if connection.is_root() && (is_cut || !is_held()) {
         say_last(code);
     }
-    connection.end(code, &why_left(outcome.as_ref().err()));
-    code
+    connection.end(code, &why_left(outcome.as_ref().err()))
+}
+
+/// The code of a rank to which nothing more is said, and what it says of a root that was lost only then: what that would
+/// show nobody shows, and that is no success.
+pub(super) fn at_last(connection: &RankLink, code: i32, knew_of_lost_root: bool) -> i32 {
+    if !knew_of_lost_root {
+        say_of_lost_root(connection);
+    }
+    match connection.has_lost_root() {
+        true => code.max(PeerFault::LOST),
+        false => code,
+    }
 }
 
 /// Says what became of a root that is lost, where nobody before this rank can.
-pub(super) fn say_of_lost_root(connection: &RankLink) {
+fn say_of_lost_root(connection: &RankLink) {
     if connection.speaks_for_lost_root() {
         say(&format!(
             "error: {}: it keeps what all measure, and its records hold what it had written until then",

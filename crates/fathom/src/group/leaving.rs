@@ -15,6 +15,7 @@ const MOST_NS: u64 = 5_000_000_000;
 /// Those on other machines have so long.
 const ELSEWHERE_NS: u64 = 100_000_000;
 const LOOK_NS: u64 = 2_000_000;
+const WATCH_STEP_NS: u64 = 50_000_000;
 /// The exit code of what is refused before ranks have met: it is refused to all of them.
 const REFUSED: i32 = 2;
 
@@ -51,14 +52,18 @@ pub(crate) fn leave(code: i32) -> i32 {
     code
 }
 
-/// A rank ends with the code within this time, whatever its library does then.
+/// A rank ends with the code within this time of its own, whatever its library does then.
 pub(crate) fn watch_the_end(code: i32, within_ns: u64) {
     if launched().is_none() {
         return;
     }
     let watch = move || {
         let clock = MachineClock::monotonic();
-        clock.sleep_until(clock.now() + within_ns);
+        let never = || {
+            clock.sleep_until(clock.now() + WATCH_STEP_NS);
+            false
+        };
+        sys::over_while_awake(&clock, within_ns, WATCH_STEP_NS, never);
         sys::exit_at_once(code);
     };
     let thread = std::thread::Builder::new().name("fathom-watch".into());

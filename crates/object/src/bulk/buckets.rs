@@ -1,6 +1,6 @@
 //! Which servers of a target answer, and the bucket that each of them has or is made to have.
 
-use super::{Bulk, patiently};
+use super::{Bulk, interrupted, patiently};
 use crate::LoadError;
 use crate::client::Client;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
@@ -17,12 +17,6 @@ const BUCKET_PAUSE: Duration = Duration::from_millis(100);
 /// What a store says that has no such bucket.
 const NO_BUCKET: &str = "NoSuchBucket";
 
-fn interrupted() -> LoadError {
-    LoadError::Interrupted {
-        left: String::new(),
-    }
-}
-
 impl Bulk {
     /// Finds out which servers answer, and works with these alone; makes sure that the bucket is
     /// there. Those that do not answer are told.
@@ -38,11 +32,9 @@ impl Bulk {
         let (mut alive, mut dead) = (Vec::new(), Vec::new());
         let peers = Arc::clone(&self.peers);
         // All are asked before one makes a bucket.
-        let heads = match bucket {
-            Some(_) => peers.iter().map(|peer| self.head_of(peer)).collect(),
-            None => Ok(Vec::new()),
-        };
-        let heads: Vec<Result<u16, Failure>> = heads?;
+        let asked = peers.iter().filter(|_| bucket.is_some());
+        let heads = asked.map(|peer| self.head_of(peer));
+        let heads: Vec<Result<u16, Failure>> = heads.collect::<Result<_, LoadError>>()?;
         let is_there = heads.iter().any(|head| matches!(head, Ok(200..=299)));
         let is_known = is_there || is_made_by_another;
         let mut heads = heads.into_iter();

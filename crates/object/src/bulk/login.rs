@@ -1,6 +1,6 @@
 //! Logging in, before a load.
 
-use super::{Bulk, patiently};
+use super::{Bulk, interrupted, patiently};
 use crate::LoadError;
 use crate::client::Client;
 use crate::verbs::Call;
@@ -16,9 +16,7 @@ impl Bulk {
         let cookie = LocalSet::new().block_on(&self.runtime, async {
             patiently(Client::new(&thread, 0).log_in(secret)).await
         });
-        let cookie = cookie.ok_or_else(|| LoadError::Interrupted {
-            left: String::new(),
-        })?;
+        let cookie = cookie.ok_or_else(interrupted)?;
         let cookie = cookie.map_err(|failure| {
             let what = failure.what;
             LoadError::Asked(format!(

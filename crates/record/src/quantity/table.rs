@@ -244,8 +244,7 @@ pub(super) static TABLE: &[Measure] = &[
         Unsaid,
         Whole(|record| {
             // Each rank has as many.
-            let ranks = record.group.as_ref().map_or(1, |group| group.size);
-            Some(sources::option(record, "users")? * f64::from(ranks))
+            Some(sources::option(record, "users")? * f64::from(record.ranks()))
         }),
     )
     .of_loads(),

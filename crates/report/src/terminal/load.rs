@@ -49,8 +49,7 @@ fn lead(page: &mut Page, record: &Record) {
         2,
         &format!("{}{place}", of("mix")),
     );
-    let several = record.group.as_ref().is_some_and(|group| group.size > 1);
-    let each = if several { " a rank" } else { "" };
+    let each = if record.ranks() > 1 { " a rank" } else { "" };
     let load = match record.effective.get("users") {
         Some(users) => format!(
             "closed loop, at most {}{each} ({})",
