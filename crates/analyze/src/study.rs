@@ -7,7 +7,8 @@
 
 use crate::io500::{Io500Result, io500};
 use crate::{DifferingFact, Finding, RowComparison, Severity};
-use record::{Histogram, Quantity, Record, Role, Status};
+use record::{Histogram, Quantity, Record, Role};
+use sorted::Sorted;
 use stats::Drift;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -30,8 +31,8 @@ mod loads;
 mod options;
 mod origin;
 mod rows;
+mod sorted;
 mod thinned;
-mod unusable;
 
 pub use arrivals::{ArrivalCurve, ArrivalPoint};
 pub use course::{Course, Settling};
@@ -40,6 +41,7 @@ pub use figure::{Bounds, Figure, Range};
 pub use hosts::HostFigures;
 pub use loads::{PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside, is_told_apart};
 pub use options::StudyOptions;
+pub use sorted::LeftOut;
 pub use thinned::RateColumn;
 
 /// What records say together, and all that a report shows of them: nobody who has it needs the
@@ -71,6 +73,9 @@ pub struct Study {
     /// The gravest first.
     pub findings: Vec<GroupedFinding>,
     pub left_out: Vec<LeftOut>,
+    /// How the run ended, if it ended badly and is all that there is: then it is shown, and counts in
+    /// nothing else.
+    pub ended_badly: Option<String>,
     /// What the reader must know of how the records were joined.
     pub notes: Vec<String>,
     /// How many records it was made from, with those left out.
@@ -195,26 +200,13 @@ pub struct GroupedFinding {
     pub is_always: bool,
 }
 
-/// A record that does not count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    pub record: usize,
-    /// Its name, and when it was measured.
-    pub name: String,
-    pub reason: String,
-}
-
 /// Joins records into one study.
 #[must_use]
 pub fn study(records: &[Record], options: &StudyOptions) -> Study {
     let found = crate::audit(records);
-    let (counting, left_out) = sorted_out(records);
-    let failed: Vec<usize> = left_out
-        .iter()
-        .map(|left| left.record)
-        .filter(|index| records[*index].outcome.status != Status::Ok)
-        .collect();
-    let counting = in_order_of_plans(records, counting);
+    let sorted = Sorted::of(records);
+    let failed = sorted.failed(records);
+    let counting = in_order_of_plans(records, sorted.counting);
     let placed_all: Vec<usize> = counting.iter().chain(&failed).copied().collect();
     let (placed, mut arms) = arms::placed(records, &placed_all, options);
     let (counted, lost) = placed.split_at(counting.len());
@@ -244,7 +236,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
             .collect::<Vec<_>>()
     };
     let environments = facts::environments(&(0..arms.len()).map(of_arm).collect::<Vec<_>>());
-    let arrivals = arrivals::arrivals(records, &arms, &left_out);
+    let arrivals = arrivals::arrivals(records, &arms, &sorted.left_out);
     let shown = Shown {
         metric: &options.metric,
         time_parts: time_parts(&rows),
@@ -271,7 +263,8 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         environments,
         findings: findings::grouped(found, records),
         arms,
-        left_out,
+        left_out: sorted.left_out,
+        ended_badly: sorted.ended_badly,
         notes,
         records: records.len(),
         measured: origin::measured(records),
@@ -316,48 +309,6 @@ fn in_order_of_plans(records: &[Record], mut indices: Vec<usize>) -> Vec<usize> 
         None => (index, 0, 0, index),
     });
     indices
-}
-
-/// Indices of the records that count, and the others with the reason.
-fn sorted_out(records: &[Record]) -> (Vec<usize>, Vec<LeftOut>) {
-    let mut counting = Vec::new();
-    let mut left_out = Vec::new();
-    let mut seen: BTreeMap<(&str, &str, &str), Vec<usize>> = BTreeMap::new();
-    for (index, record) in records.iter().enumerate() {
-        let same = seen
-            .entry((&record.id, &record.started_at, &record.name))
-            .or_default();
-        let twin = same
-            .iter()
-            .find(|other| !record.id.is_empty() && records[**other] == *record);
-        let reason = twin
-            .map(|other| format!("it is record {} a second time", other + 1))
-            .or_else(|| unusable::unusable(record));
-        match reason {
-            Some(reason) => left_out.push(LeftOut {
-                record: index,
-                name: named(record),
-                reason,
-            }),
-            None => {
-                counting.push(index);
-                same.push(index);
-            }
-        }
-    }
-    (counting, left_out)
-}
-
-fn named(record: &Record) -> String {
-    let name = match &record.trial {
-        Some(trial) => format!("{} of {}, block {}", trial.row, trial.arm, trial.block),
-        None => record.name.clone(),
-    };
-    if record.started_at.is_empty() {
-        name
-    } else {
-        format!("{name} ({})", record.started_at)
-    }
 }
 
 fn baseline(arms: &[StudyArm], options: &StudyOptions, notes: &mut Vec<String>) -> Option<usize> {

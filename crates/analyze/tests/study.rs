@@ -184,6 +184,43 @@ fn failed_slots_are_named_and_a_record_counts_once() {
 }
 
 #[test]
+fn a_run_that_ended_badly_is_shown_if_it_is_all_that_there_is_and_counts_beside_nothing() {
+    let mut records = experiment(SMALL, 1.0);
+    records.truncate(2);
+    let [stopped, sound] = records.as_mut_slice() else {
+        panic!("an experiment has two slots");
+    };
+    stopped.outcome.status = Status::Interrupted;
+    stopped.outcome.message = Some("stopped by signal 2".into());
+    let slot = stopped.clone();
+    (stopped.trial, sound.trial) = (None, None);
+
+    let alone = study(std::slice::from_ref(stopped), &options());
+    let told = alone.ended_badly.as_deref();
+    assert_eq!(told, Some("it did not end well: stopped by signal 2"));
+    assert_eq!((alone.rows.len(), alone.left_out.len()), (1, 0));
+    assert_eq!(alone.arms[0].records, [0]);
+
+    let beside = study(&[stopped.clone(), sound.clone()], &options());
+    assert_eq!(beside.ended_badly, None);
+    assert_eq!(beside.left_out.len(), 1);
+    // A slot of an experiment is no run of its own, and what measured nothing shows nothing.
+    let nothing = Record {
+        outcome: stopped.outcome.clone(),
+        ..Record::default()
+    };
+    for only in [slot, nothing] {
+        let found = study(&[only], &options());
+        let seen = (
+            found.ended_badly.as_ref(),
+            found.rows.len(),
+            found.left_out.len(),
+        );
+        assert_eq!(seen, (None, 0, 1));
+    }
+}
+
+#[test]
 fn a_machine_that_slows_down_is_seen_and_a_steady_one_is_not() {
     let shape = Shape {
         rows: 1,

@@ -185,6 +185,9 @@ fn run_alone(
         ..context::context(output.interval_ns())?
     };
     let live = Live::open(matches, &page_title(&stages))?;
+    if let Some(place) = place {
+        place.tell_wait();
+    }
     let mut records = Vec::new();
     let mut saved = Ok(());
     let mut begun = 0;
@@ -269,12 +272,8 @@ pub(crate) fn thresholds(
     let read = crate::metric::thresholds(matches)?;
     for threshold in &read {
         let checked = threshold.check_given(&given);
-        checked.map_err(|why| {
-            Usage(format!(
-                "threshold {:?}: the run has {why}",
-                threshold.text()
-            ))
-        })?;
+        let text = threshold.text();
+        checked.map_err(|why| Usage(format!("threshold {text:?}: the run has {why}")))?;
     }
     Ok(read)
 }

@@ -327,11 +327,7 @@ fn what_lets_somebody_in_stands_in_no_line_of_a_launcher() {
 #[test]
 fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, text) in [
-        ("empty", "# none\r\n\r\n"),
-        ("twice", "a\na\n"),
-        ("bad", "a\nb c\n"),
-    ] {
+    for (name, text) in [("empty", "# none\r\n\r\n"), ("bad", "a\nb c\n")] {
         fs::write(dir.path().join(name), text).unwrap();
     }
     let program = launcher(dir.path(), "ssh 9.2", "touch started");
@@ -342,7 +338,6 @@ fn what_is_no_group_of_hosts_is_refused_with_what_to_do() {
         ("--hosts a:0", "from 1 to 65536"),
         ("--hosts=-oProxyCommand=x", "begins with a hyphen"),
         ("--hostfile empty", "names no host"),
-        ("--hostfile twice", "host a stands there twice"),
         ("--hostfile bad", "line 2"),
         ("--hostfile missing", "cannot be read"),
         ("--hosts a --hostfile empty", "give one of them"),

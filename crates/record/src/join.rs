@@ -221,12 +221,37 @@ fn of_one_trial(
             },
         );
         faults.push(PartFault::Other {
+            options: other_options(&part.record, &chosen),
             place: part.place,
             what,
             chosen: told.clone(),
         });
     }
     chosen
+}
+
+/// The options of a part that are others than those of a trial, where all of its parts have them
+/// alike.
+fn other_options(part: &Record, trial: &[Part]) -> Vec<String> {
+    let Some((first, others)) = trial.split_first() else {
+        return Vec::new();
+    };
+    let (own, of_trial) = (&part.effective, &first.record.effective);
+    let named: BTreeSet<&String> = own.keys().chain(of_trial.keys()).collect();
+    let is_alike = |key: &&&String| {
+        let mut others = others.iter().map(|other| other.record.effective.get(**key));
+        others.all(|other| other == of_trial.get(**key))
+    };
+    let said = |value: Option<&String>| value.map_or("not there", String::as_str).to_owned();
+    named
+        .iter()
+        .filter(|key| own.get(**key) != of_trial.get(**key))
+        .filter(is_alike)
+        .map(|key| {
+            let [own, of_trial] = [own.get(*key), of_trial.get(*key)].map(said);
+            format!("{key} is {own}, of the others {of_trial}")
+        })
+        .collect()
 }
 
 /// How many ranks stand in these parts once: of what is there twice none is used.
@@ -390,6 +415,12 @@ mod tests {
             ..Operations::default()
         };
         record.operations.insert("read", read);
+        record.effective = [
+            ("block-size", "4k".into()),
+            ("target", format!("/mnt/{rank}")),
+        ]
+        .map(|(key, value): (&str, String)| (key.to_owned(), value))
+        .into();
         let host = record.generator_mut();
         (host.rank, host.late_ns) = (Some(rank), u64::from(rank) * 10);
         host.clock_bound_ns = Some(500 + u64::from(rank));
@@ -541,8 +572,11 @@ mod tests {
             told(&joined).join("; ")
         };
         assert_eq!(
-            changed(|other| other.group.as_mut().unwrap().plan = "q".into()),
-            "part-1 has another plan than the 2 parts that belong together"
+            changed(|other| {
+                other.group.as_mut().unwrap().plan = "q".into();
+                other.effective.insert("block-size".into(), "8k".into());
+            }),
+            "part-1 has another plan than the 2 parts that belong together: block-size is 8k, of the others 4k"
         );
         assert!(
             changed(|other| other.group.as_mut().unwrap().start_at = "later".into())
@@ -585,7 +619,7 @@ mod tests {
         assert_eq!(
             told(&joined),
             [
-                "part-1 has another plan than part-0; no trial has more of these parts, and the first counts; lines of another trial, given alone, are merged"
+                "part-1 has another plan than part-0; no trial has more of these parts, and the first counts; lines of another trial, given alone, are merged: target is /mnt/1, of the others /mnt/0"
             ]
         );
     }

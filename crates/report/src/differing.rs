@@ -72,7 +72,7 @@ mod tests {
             let what = message.strip_prefix("on ").unwrap();
             assert!(page.contains(what), "{what}: {page}");
             assert!(
-                text.contains(&format!("`starved` (record 1): {message}\n")),
+                text.contains(&format!("`starved` (oltp): {message}\n")),
                 "{text}"
             );
             assert!(on_screen.contains(message), "{on_screen}");

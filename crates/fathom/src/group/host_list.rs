@@ -28,24 +28,29 @@ impl HostList {
         Self::of(hosts.collect::<Result<_, _>>()?)
     }
 
-    /// Reads a file of one host a line: `a`, `a:2` or `a slots=2`, and what follows a `#` is for
-    /// people.
+    /// Reads a file of one host a line: `a`, `a:2` or `a slots=2 max_slots=4`, and what follows a `#` is
+    /// for people. A host that stands there again has so many more ranks, as in the files that batch
+    /// systems write, a line a rank.
     ///
     /// # Errors
     /// What is wrong, in words, with the line.
     pub(super) fn of_file(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut hosts = Vec::new();
+        let mut hosts: Vec<HostRanks> = Vec::new();
         for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or_default();
             let mut words = line.split_whitespace();
             let Some(name) = words.next() else { continue };
-            let slots = words.next();
-            let host = match words.next() {
-                Some(more) => Err(format!("{more:?} is more than a host and slots=N")),
-                None => host(name, slots),
-            };
-            hosts.push(host.map_err(|why| format!("line {number}: {why}"))?);
+            let read = slots_of(words).and_then(|slots| host(name, slots));
+            let read = read.map_err(|why| format!("line {number}: {why}"))?;
+            let same = |host: &&mut HostRanks| host.name.eq_ignore_ascii_case(&read.name);
+            match hosts.iter_mut().find(same) {
+                None => hosts.push(read),
+                Some(host) => host.ranks = host.ranks.saturating_add(read.ranks),
+            }
+        }
+        if let Some(host) = hosts.iter().find(|host| host.ranks > MOST_RANKS) {
+            return Err(too_many(&host.name, &host.ranks.to_string()));
         }
         if hosts.is_empty() {
             return Err("it names no host; one stands on each line".into());
@@ -102,17 +107,6 @@ fn host(word: &str, slots: Option<&str>) -> Result<HostRanks, String> {
         Some((name, ranks)) => (name, Some(ranks)),
     };
     check_name(name)?;
-    let slots = match slots {
-        None => None,
-        Some(word) => {
-            let Some(slots) = word.strip_prefix("slots=") else {
-                return Err(format!(
-                    "{word:?} is no slots=N, which may follow the name of a host"
-                ));
-            };
-            Some(slots)
-        }
-    };
     if ranks.is_some() && slots.is_some() {
         return Err(format!(
             "{word:?} has a number of ranks, and slots beside it"
@@ -121,12 +115,34 @@ fn host(word: &str, slots: Option<&str>) -> Result<HostRanks, String> {
     let ranks = ranks.or(slots).map_or(Ok(1), |text| {
         let number = text.parse::<u32>().ok();
         let number = number.filter(|ranks| (1..=MOST_RANKS).contains(ranks));
-        number.ok_or_else(|| format!("{name}:{text}: a host has from 1 to {MOST_RANKS} ranks"))
+        number.ok_or_else(|| too_many(name, text))
     })?;
     Ok(HostRanks {
         name: name.to_owned(),
         ranks,
     })
+}
+
+fn too_many(name: &str, ranks: &str) -> String {
+    format!("{name}:{ranks}: a host has from 1 to {MOST_RANKS} ranks")
+}
+
+/// The number that stands behind a host in a file. How many ranks Open MPI may start there at the most
+/// is a number for more ranks than are asked for, which nobody asks for here.
+fn slots_of<'l>(words: impl Iterator<Item = &'l str>) -> Result<Option<&'l str>, String> {
+    let mut slots = None;
+    for word in words {
+        match word.split_once('=') {
+            Some(("slots", number)) if slots.is_none() => slots = Some(number),
+            Some(("max_slots" | "max-slots", _)) => {}
+            Some(_) | None => {
+                return Err(format!(
+                    "{word:?} is no slots=N, which may follow the name of a host"
+                ));
+            }
+        }
+    }
+    Ok(slots)
 }
 
 /// A name becomes a word of another program's command line.
@@ -202,14 +218,17 @@ mod tests {
     fn a_file_of_hosts_is_read_as_launchers_have_them() {
         let text = "\u{feff}# ours\r\na\r\n\r\nb:2 # the large one\r\nc slots=3\r\n";
         assert_eq!(told(HostList::of_file(text)), "a:1,b:2,c:3");
+        let text = "a\nb slots=2 max_slots=8\nA\na max-slots=4 slots=3\n";
+        assert_eq!(told(HostList::of_file(text)), "a:5,b:2", "as batch systems");
         for (text, wanted) in [
             ("", "names no host"),
             ("# nothing\n\n", "names no host"),
             ("a\nb:0\n", "line 2: b:0"),
-            ("a\na\n", "stands there twice"),
             ("a:2 slots=2\n", "line 1: \"a:2\" has a number"),
             ("a b\n", "line 1: \"b\" is no slots=N"),
-            ("a slots=2 max=3\n", "line 1: \"max=3\" is more"),
+            ("a slots=2 max=3\n", "line 1: \"max=3\" is no slots=N"),
+            ("a slots=2 slots=3\n", "line 1: \"slots=3\" is no slots=N"),
+            ("a slots=40000\na slots=40000\n", "a:80000: a host has"),
             ("a,b\n", "not of ','"),
         ] {
             let said = told(HostList::of_file(text));

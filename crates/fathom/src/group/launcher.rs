@@ -103,10 +103,16 @@ impl Launcher {
         let said = version::said(&program)?;
         let dialect = Dialect::of(&said).ok_or_else(|| {
             let first = said.lines().find(|line| !line.trim().is_empty());
+            let first = first.unwrap_or_default().trim();
+            if let Some(why) = first.strip_prefix("srun: error: ") {
+                return format!(
+                    "{} does not start: {why}; it is of a cluster of Slurm, which this machine is not in",
+                    program.display()
+                );
+            }
             format!(
-                "`{} --version` says {:?}: Fathom knows the words of Open MPI's launcher, of MPICH's and its relatives', and of Slurm's",
+                "`{} --version` says {first:?}: Fathom knows the words of Open MPI's launcher, of MPICH's and its relatives', and of Slurm's",
                 program.display(),
-                first.unwrap_or_default().trim()
             )
         })?;
         Ok(Self {

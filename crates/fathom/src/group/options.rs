@@ -80,7 +80,7 @@ pub(crate) fn add_connected(command: Command) -> Command {
             .alias("host-list"),
         )
         .arg(
-            arg("hostfile", "FILE", "As --hosts, from a file: a host a line")
+            arg("hostfile", "FILE", "As --hosts, from a file: a host a line, with slots=N or once a rank")
                 .alias("clients-file"),
         )
         .arg(arg(

@@ -3,11 +3,12 @@
 use super::own_targets;
 use super::reach::{reach, target_is};
 use crate::exit::{OptionsRefused, Usage};
+use crate::tell::say;
 use anyhow::Result;
 use clap::ArgMatches;
 use host::{CommonStart, StartBy};
 use record::{GroupAccount, Record, TargetReach};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use workload::{FileSharing, MetaOp, Phase, Rank, Shift, Stage, Workload};
 
 /// What is asked of a rank.
@@ -68,6 +69,22 @@ impl RankPlace {
         }))
     }
 
+    /// Says until when this rank waits, where that is longer than anybody takes for a hang.
+    pub(crate) fn tell_wait(&self) {
+        let ahead = self.at.duration_since(sys::clock::wall_time());
+        let ahead = ahead.map_or(0, |ahead| ahead.as_secs());
+        if ahead < LONG_WAIT_S {
+            return;
+        }
+        say(&format!(
+            "rank {} of {} begins at {}, in {}",
+            self.rank.number(),
+            self.rank.size(),
+            humantime::format_rfc3339_seconds(self.at),
+            humantime::format_duration(Duration::from_secs(ahead)),
+        ));
+    }
+
     /// Makes of what all ranks were asked the part of this one.
     pub(crate) fn share(&self, stages: &mut [Stage]) -> Result<CommonStart> {
         let [Stage(phases)] = stages else {
@@ -122,6 +139,9 @@ impl RankPlace {
         })
     }
 }
+
+/// A wait of so many seconds is announced.
+const LONG_WAIT_S: u64 = 10;
 
 /// Where no rank is further on, there is nothing that belongs to it.
 pub(crate) fn check_shift(stages: &[Stage], place: Option<&RankPlace>) -> Result<()> {
@@ -202,7 +222,6 @@ pub(crate) fn notice(record: &Record) -> Option<String> {
 mod tests {
     use super::*;
     use clap::{Arg, Command, value_parser};
-    use std::time::Duration;
 
     /// What becomes of a rank by the clock on a machine whose clock is known so far.
     fn by_clock(words: &str, clock: Option<sys::WallClockState>) -> Result<CommonStart> {

@@ -9,7 +9,8 @@ use std::process::Command;
 
 /// What ranks said that were refused for so many mistakes. Each is said once by ranks that are there at the
 /// same time: where the launcher gets no CPU for a tenth of a second, the rank that has said it may be gone
-/// when another begins, which says it again in the same words. That is told, and they are begun anew.
+/// when another begins, which says it again in the same words; and of ranks that are not connected the
+/// launcher may end one that has said nothing yet. That is told, and they are begun anew.
 #[track_caller]
 fn refused(mistakes: usize, name: &str, ended: impl Fn() -> (Option<i32>, String)) -> String {
     const MOST_TIMES: u32 = 3;
@@ -17,17 +18,13 @@ fn refused(mistakes: usize, name: &str, ended: impl Fn() -> (Option<i32>, String
         let (code, said) = ended();
         assert_eq!(code, Some(2), "{name}: {said}");
         let lines = said.lines().filter(|line| line.contains("error: "));
-        assert_eq!(
-            lines.collect::<BTreeSet<_>>().len(),
-            mistakes,
-            "{name}: {said}"
-        );
-        if said.matches("error: ").count() == mistakes {
+        let different = lines.collect::<BTreeSet<_>>().len();
+        if [different, said.matches("error: ").count()] == [mistakes; 2] {
             return said;
         }
         println!("begun anew: {name}: {said}");
     }
-    panic!("{name}: a mistake of all ranks is said more than once");
+    panic!("{name}: not each of {mistakes} mistakes is said, or one of all ranks more than once");
 }
 
 /// Half of a library that is here in any case.

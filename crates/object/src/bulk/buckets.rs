@@ -7,6 +7,7 @@ use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
 use crate::failure::Failure;
 use crate::http2;
 use crate::verbs::Call;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::LocalSet;
@@ -16,6 +17,9 @@ const BUCKET_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a store says that has no such bucket.
 const NO_BUCKET: &str = "NoSuchBucket";
+
+/// What a store says of a bucket that holds something.
+const NOT_EMPTY: &str = "BucketNotEmpty";
 
 impl Bulk {
     /// Finds out which servers answer, and works with these alone; makes sure that the bucket is
@@ -169,18 +173,27 @@ impl Bulk {
         !self.made_buckets.is_empty()
     }
 
-    /// Removes the bucket where this load made it; where it is still there. One that is not empty is
-    /// asked for again, for so long, because others may be about to empty it.
-    pub(crate) fn remove_bucket(&self, patience: Duration) -> Vec<String> {
+    /// Removes the bucket where this load made it; where it is still there, by the reason. One that is
+    /// not empty is asked for again, for so long, because others may be about to empty it.
+    pub(crate) fn remove_bucket(&self, patience: Duration) -> BTreeMap<String, Vec<String>> {
         let bucket = self.settings.told_path(&self.settings.bucket_path());
-        let is_removed = |peer: &Peer| self.remove_bucket_of(peer, patience);
-        let is_left = |peer: &&Peer| !is_removed(peer) && !self.lacked.iter().any(is_removed);
-        let left = self.made_buckets.iter().filter(is_left);
-        left.map(|peer| format!("{}{bucket}", peer.authority))
-            .collect()
+        let mut left: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for peer in &self.made_buckets {
+            let Err(why) = self.remove_bucket_of(peer, patience) else {
+                continue;
+            };
+            let mut others = self.lacked.iter();
+            if !others.any(|peer| self.remove_bucket_of(peer, patience).is_ok()) {
+                let place = format!("{}{bucket}", peer.authority);
+                left.entry(why).or_default().push(place);
+            }
+        }
+        left
     }
 
-    fn remove_bucket_of(&self, peer: &Peer, patience: Duration) -> bool {
+    /// # Errors
+    /// Why it is there still, or may be.
+    fn remove_bucket_of(&self, peer: &Peer, patience: Duration) -> Result<(), String> {
         let thread = self.thread_to(Call::Delete, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
             let mut client = Client::new(&thread, 0);
@@ -189,9 +202,16 @@ impl Bulk {
                 let answer = patiently(client.bucket("DELETE")).await;
                 if tries == 0 || !matches!(answer, Some(Ok((409, _)))) {
                     return match answer {
-                        Some(Ok((200..=299, _))) => true,
-                        Some(Ok((404, code))) => code == NO_BUCKET,
-                        Some(_) | None => false,
+                        Some(Ok((200..=299, _))) => Ok(()),
+                        Some(Ok((404, code))) if code == NO_BUCKET => Ok(()),
+                        Some(Ok((409, code))) if ["", NOT_EMPTY].contains(&code.as_str()) => {
+                            Err("it holds something else".to_owned())
+                        }
+                        Some(Ok((status, code))) => Err(format!("the server says {status} {code}")
+                            .trim_end()
+                            .to_owned()),
+                        Some(Err(failure)) => Err(failure.what),
+                        None => Err("a second signal came".to_owned()),
                     };
                 }
                 tries -= 1;

@@ -113,14 +113,12 @@ impl LeftBucket {
             in_it.for_each(|uploads| uploads.is_at_most = true);
             return;
         }
-        let why = match sys::is_told_twice() {
-            true => "a second signal came",
-            false => "it holds something else, or the server is gone",
-        };
-        record.notices.push(format!(
-            "the bucket that this load made could not be removed: {why}; it is left at {}",
-            left.join(", ")
-        ));
+        record.notices.extend(left.into_iter().map(|(why, places)| {
+            let places = places.join(", ");
+            format!(
+                "the bucket that this load made could not be removed: {why}; it is left at {places}"
+            )
+        }));
         give_up(record);
     }
 }

@@ -191,21 +191,33 @@ fn ranks_that_do_not_begin_have_removed_all_objects_before_the_first_removes_the
 }
 
 #[test]
-fn each_of_ranks_that_do_not_begin_says_what_any_of_them_has_left() {
-    let server = Server::start(|asked| match asked.method.as_str() {
-        "DELETE" if is_bucket(asked) => Act::Status(409, "BucketNotEmpty"),
-        "DELETE" if asked.head.contains(&key_of(1)) => Act::Status(403, "AccessDenied"),
-        _ if puts(asked, 0) => Act::Status(403, "AccessDenied"),
-        _ => Act::Answer,
-    });
-    let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
-    for ended in both(&whole, None) {
-        let error = ended.unwrap_err().to_string();
-        for left in [
-            "; rank 0: the bucket that this load made could not be removed: it holds something else",
-            "; rank 1: 10 objects that this load made could not be removed: ",
-        ] {
-            assert_eq!(error.matches(left).count(), 1, "{error}");
+fn each_of_ranks_that_do_not_begin_says_what_any_of_them_has_left_and_why() {
+    for (status, code, why) in [
+        (409, "BucketNotEmpty", "it holds something else"),
+        (
+            409,
+            "OperationAborted",
+            "the server says 409 OperationAborted",
+        ),
+        (403, "AccessDenied", "the server says 403 AccessDenied"),
+    ] {
+        let server = Server::start(move |asked| match asked.method.as_str() {
+            "DELETE" if is_bucket(asked) => Act::Status(status, code),
+            "DELETE" if asked.head.contains(&key_of(1)) => Act::Status(403, "AccessDenied"),
+            _ if puts(asked, 0) => Act::Status(403, "AccessDenied"),
+            _ => Act::Answer,
+        });
+        let whole = plan(preset("get", 2, 60_000), &server.s3("bucket"));
+        let bucket =
+            format!("; rank 0: the bucket that this load made could not be removed: {why}; it is");
+        for ended in both(&whole, None) {
+            let error = ended.unwrap_err().to_string();
+            for left in [
+                bucket.as_str(),
+                "; rank 1: 10 objects that this load made could not be removed: ",
+            ] {
+                assert_eq!(error.matches(left).count(), 1, "{error}");
+            }
         }
     }
 }

@@ -2,16 +2,21 @@
 
 use crate::NotOneWorkload;
 
+/// Options that are named in one sentence.
+const FEW: usize = 3;
+
 /// Why parts are not the whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartFault {
     #[error("{place} {why}")]
     NoPart { place: String, why: &'static str },
-    #[error("{place} has another {what} than {}", .chosen.words())]
+    #[error("{place} has another {what} than {}{}", .chosen.words(), told(.options))]
     Other {
         place: String,
         what: &'static str,
         chosen: ChosenTrial,
+        /// The options that differ, with what they are in either.
+        options: Vec<String>,
     },
     #[error("rank {rank} stands in {places}: nobody knows which of them counts; neither is used")]
     Twice { rank: u32, places: String },
@@ -48,6 +53,14 @@ impl PartFault {
             | Self::Copied { .. }
             | Self::NotOne(_) => 2,
         }
+    }
+}
+
+/// Options that are named, as the end of a sentence.
+fn told(options: &[String]) -> String {
+    match options {
+        [] => String::new(),
+        options => format!(": {}", units::few(options, FEW)),
     }
 }
 

@@ -145,11 +145,12 @@ impl SeriesOfAll {
     pub(super) fn of(records: &mut [Record]) -> Self {
         let lengths = records.iter().map(|record| record.interval_ns);
         let interval_ns = lengths.max().unwrap_or_default();
+        let edges = Edges::of(records, interval_ns);
         let mut all = Places::new();
         for watchers in Watchers::of(records) {
             let mut moved: BTreeMap<u64, Moved> = BTreeMap::new();
             for record in &watchers.records {
-                for (at, (mut interval, users)) in places(&mut records[*record], interval_ns) {
+                for (at, (mut interval, users)) in places(&mut records[*record], &edges) {
                     let own = Moved::taken_from(&mut interval);
                     let known = moved.entry(at).or_default();
                     *known = known.larger(own).only_if(watchers.are_known);
@@ -195,16 +196,68 @@ fn add(all: &mut Places, at: u64, interval: Interval, users: Option<u64>) {
     }
 }
 
-/// The intervals of a record, each at the edge of its own series that its beginning is nearest to, in
-/// intervals of another length.
-fn places(record: &mut Record, every_ns: u64) -> Places {
+/// Where the intervals of all begin: at every edge but those that lie within an interval of some
+/// record. A host that stood still has one interval where the others have several, and a rate is what
+/// all did over a time that is the same for all.
+struct Edges {
+    interval_ns: u64,
+    /// The first and the last number that one interval covers, by the first; apart from each other.
+    covered: BTreeMap<u64, u64>,
+}
+
+impl Edges {
+    fn of(records: &[Record], interval_ns: u64) -> Self {
+        let mut out = Self {
+            interval_ns: interval_ns.max(1),
+            covered: BTreeMap::new(),
+        };
+        for record in records {
+            let own_ns = record.interval_ns.max(1);
+            for interval in &record.series {
+                let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| edge(ns, own_ns));
+                if end.saturating_sub(start) > out.interval_ns {
+                    let [first, last] = [start, end - 1].map(|ns| ns / out.interval_ns);
+                    out.cover(first, last);
+                }
+            }
+        }
+        out
+    }
+
+    fn cover(&mut self, first: u64, last: u64) {
+        let (mut first, mut last) = (first, last);
+        while let Some((&other, &end)) = self.covered.range(..=last).next_back()
+            && end >= first
+        {
+            self.covered.remove(&other);
+            (first, last) = (first.min(other), last.max(end));
+        }
+        self.covered.insert(first, last);
+    }
+
+    /// The number of the interval of all in which that of a record lies.
+    fn place(&self, interval: &Interval, own_ns: u64) -> u64 {
+        let at = edge(interval.start_ns, own_ns) / self.interval_ns;
+        match self.covered.range(..=at).next_back() {
+            Some((first, last)) if *last >= at => *first,
+            Some(_) | None => at,
+        }
+    }
+}
+
+/// The edge of a record's own series that a moment is nearest to.
+const fn edge(ns: u64, own_ns: u64) -> u64 {
+    (ns.saturating_add(own_ns / 2) / own_ns).saturating_mul(own_ns)
+}
+
+/// The intervals of a record by where they begin.
+fn places(record: &mut Record, edges: &Edges) -> Places {
     let mut out = Places::new();
     let own_ns = record.interval_ns.max(1);
     let series = std::mem::take(&mut record.series);
     let mut users = record.load.iter().flat_map(|load| &load.users);
     for interval in series {
-        let edge = interval.start_ns.saturating_add(own_ns / 2) / own_ns;
-        let at = edge.saturating_mul(own_ns) / every_ns.max(1);
+        let at = edges.place(&interval, own_ns);
         let users = users.next().copied();
         match out.entry(at) {
             Entry::Vacant(place) => {
@@ -250,6 +303,61 @@ mod tests {
             ..DeviceAccount::default()
         }];
         record
+    }
+
+    #[test]
+    fn where_one_stood_still_the_intervals_of_the_others_are_one_with_its_own() {
+        let mut still = rank(0, Some("a"), [3, 0]);
+        let mut other = rank(1, Some("b"), [1, 0]);
+        other.series = (0..6)
+            .map(|at| Interval {
+                start_ns: at * 10 + 1,
+                end_ns: at * 10 + 11,
+                in_flight: at,
+                ..other.series[0].clone()
+            })
+            .collect();
+        still.series = [(0, 10), (10, 41), (41, 50), (50, 60)]
+            .map(|(start_ns, end_ns)| Interval {
+                start_ns,
+                end_ns,
+                in_flight: 100,
+                ..still.series[0].clone()
+            })
+            .to_vec();
+        let all = Record::merge_all([still.clone(), other.clone()]).unwrap();
+        let found = all
+            .series
+            .iter()
+            .map(|of| (of.start_ns, of.end_ns, of.cpu_ns, of.in_flight));
+        let found: Vec<_> = found.collect();
+        assert_eq!(
+            found,
+            [
+                (0, 11, 2, 100),
+                (10, 41, 4, 103),
+                (41, 51, 2, 104),
+                (50, 61, 2, 105)
+            ]
+        );
+        let mut by_one = other;
+        by_one.merge(&still).unwrap();
+        by_one.merge(&rank(2, Some("c"), [9, 9])).unwrap();
+        let all = Record::merge_all([rank(2, Some("c"), [9, 9]), all]).unwrap();
+        assert_eq!(by_one.series.len(), 4);
+        assert_eq!(by_one.series, all.series);
+    }
+
+    #[test]
+    fn what_is_covered_twice_is_one() {
+        let mut edges = Edges {
+            interval_ns: 1,
+            covered: BTreeMap::new(),
+        };
+        for (first, last) in [(4, 6), (10, 12), (1, 2), (6, 10), (2, 3)] {
+            edges.cover(first, last);
+        }
+        assert_eq!(edges.covered, [(1, 3), (4, 12)].into());
     }
 
     /// What the disks moved by interval.

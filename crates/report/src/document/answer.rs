@@ -98,6 +98,9 @@ fn said(study: &Study) -> Vec<Sentence> {
         None => levels(study).into_iter().map(plain).collect(),
     };
     out.splice(0..0, io500::said(study));
+    let ended = study.ended_badly.as_ref();
+    let ended = ended.map(|ended| format!("What is here does not count: {ended}."));
+    out.splice(0..0, ended.map(plain));
     out.extend(knees);
     out.extend(missed::sentences(study));
     out

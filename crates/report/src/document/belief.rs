@@ -17,6 +17,17 @@ impl Belief {
 }
 
 pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
+    let of_findings = of_findings(study, found);
+    match &study.ended_badly {
+        Some(ended) if of_findings.severity.is_none() => Belief {
+            severity: Some(Severity::Warning),
+            text: format!("With reservations: {ended}."),
+        },
+        Some(_) | None => of_findings,
+    }
+}
+
+fn of_findings(study: &Study, found: &Findings<'_>) -> Belief {
     let is_grave = |severity: Severity| severity != Severity::Note;
     let mut grave = (found.told()).filter(|line| is_grave(line.finding.severity));
     let Some(FindingLine { finding, whose, .. }) = grave.next() else {

@@ -40,8 +40,8 @@ pub fn study_csv(study: &Study) -> String {
                     let comparison = row.comparisons[arm].as_ref().filter(|_| compared);
                     let host = line.texts().next().filter(|_| !is_level);
                     let mut told = figure_cells(figure);
-                    if let Some((host, note)) = host.zip(told.last_mut()) {
-                        *note = format!("on {host}");
+                    if let Some(note) = told.last_mut() {
+                        note_of(study, host, note);
                     }
                     told.extend(effect_cells(study, comparison));
                     told.extend(bounds_cells(cell, figure));
@@ -54,6 +54,17 @@ pub fn study_csv(study: &Study) -> String {
         }
     }
     out
+}
+
+/// Leaves in a note what must be known of a figure: whose it is, and that it does not count.
+fn note_of(study: &Study, host: Option<&str>, note: &mut String) {
+    if let Some(host) = host {
+        *note = format!("on {host}");
+    }
+    if let Some(ended) = &study.ended_badly {
+        let before = if note.is_empty() { "" } else { "; " };
+        *note = format!("{note}{before}does not count: {ended}");
+    }
 }
 
 /// What one run says; its thresholds as 1 (met) and 0.

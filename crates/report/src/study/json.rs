@@ -72,6 +72,7 @@ pub fn study_json(study: &Study) -> String {
         "curves": curves,
         "findings": findings,
         "left_out": left_out,
+        "ended_badly": study.ended_badly,
         "notes": study.notes,
     });
     let text = serde_json::to_string_pretty(&whole).expect("the value was made of JSON");

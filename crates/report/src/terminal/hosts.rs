@@ -10,7 +10,12 @@ use units::{Nanos, Rate};
 /// What each of several hosts did.
 pub(super) fn hosts(page: &mut Page, record: &Record) {
     if let Some(group) = &record.group {
-        page.fact("ranks", &ranks(group, record.lost_ranks()));
+        let own = record.generator().rank;
+        let part = own.filter(|_| group.launcher == "none" && record.generators().count() == 1);
+        match part.filter(|_| group.size > 1 && group.lost.is_empty()) {
+            Some(number) => page.fact("rank", &part_of(group, number)),
+            None => page.fact("ranks", &ranks(group, record.lost_ranks())),
+        }
     }
     let hosts = record.host_parts();
     let machines = by_machine(&hosts, |own| own.host);
@@ -22,13 +27,15 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
             .filter_map(|ranks| ranks[0].host.boot())
             .collect(),
     };
-    let numbered = || hosts.iter().enumerate();
+    let mut numbered: Vec<(usize, &HostPart<'_>)> = hosts.iter().enumerate().collect();
     match hosts.len() {
         0 | 1 => {}
         2..=MOST_TOLD => {
-            numbered().for_each(|(at, own)| page.fact("host", &lines.of(at, own)));
+            numbered.sort_by_key(|(at, _)| lines.slow(*at).is_none());
+            let told = numbered.into_iter();
+            told.for_each(|(at, own)| page.fact("host", &lines.of(at, own)));
         }
-        _ => ends(page, &lines, numbered().collect()),
+        _ => ends(page, &lines, numbered),
     }
     let shared: Vec<_> = machines.iter().filter(|ranks| ranks.len() > 1).collect();
     for ranks in shared.iter().take(MOST_TOLD) {
@@ -82,6 +89,10 @@ struct Lines<'r> {
 }
 
 impl Lines<'_> {
+    fn slow(&self, at: usize) -> Option<&SlowHost> {
+        self.slow.iter().find(|slow| slow.number == at)
+    }
+
     fn of(&self, at: usize, own: &HostPart<'_>) -> String {
         let (host, all) = (own.host, own.part.operations.together());
         if !own.part.had_work() {
@@ -103,7 +114,7 @@ impl Lines<'_> {
         };
         let used = host.process.user_ns.saturating_add(host.process.system_ns);
         let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
-        let slow = self.slow.iter().find(|slow| slow.number == at);
+        let slow = self.slow(at);
         let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
         // What the whole machine did is told of it once.
         let is_shared = host.boot().is_some_and(|boot| self.shared.contains(&boot));
@@ -122,13 +133,13 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
         format!(" on {}", counted(machines, "machine"))
     });
     let skew = group.skew_ns.map_or_else(String::new, |skew| {
-        format!(", begun within {} of each other", Nanos(skew))
+        let own = match group.unsynchronised {
+            true => " by their own clocks",
+            false => "",
+        };
+        format!(", begun within {} of each other{own}", Nanos(skew))
     });
-    let bound = match (group.unsynchronised, group.clock_bound_ns) {
-        (true, _) => "; their clocks are not kept in step".to_owned(),
-        (false, Some(bound)) => format!("; each clock within {}", Nanos(bound)),
-        (false, None) => String::new(),
-    };
+    let bound = clocks(group, "; their clocks are", "; each clock within");
     let own = match group.target_is {
         Some(TargetReach::Local) => "; hosts use targets of their own",
         Some(TargetReach::Shared | TargetReach::Unknown) | None => "",
@@ -138,6 +149,22 @@ fn ranks(group: &GroupAccount, lost: usize) -> String {
     let lost: String = lost.collect();
     let size = grouped(group.size);
     format!("{} of {size}{on}{skew}{bound}{own}{lost}", grouped(there))
+}
+
+/// How far a clock may be off by which ranks began.
+fn clocks(group: &GroupAccount, are: &str, within: &str) -> String {
+    match (group.unsynchronised, group.clock_bound_ns) {
+        (true, _) => format!("{are} not kept in step"),
+        (false, Some(bound)) => format!("{within} {}", Nanos(bound)),
+        (false, None) => String::new(),
+    }
+}
+
+/// Which rank's part a record is that was not joined yet.
+fn part_of(group: &GroupAccount, number: u32) -> String {
+    let clock = clocks(group, "; its clock is", "; its clock within");
+    let size = grouped(group.size);
+    format!("{number} of {size}, alone{clock}; `fathom merge` joins it with the others")
 }
 
 #[cfg(test)]
@@ -195,6 +222,14 @@ mod tests {
         assert_eq!(labelled(&text, "device").len(), 16);
         let ranks = labelled(&text, "ranks");
         assert!(ranks[0].starts_with("1,000 of 1,000 on 16 machines, begun"));
+    }
+
+    #[test]
+    fn a_slow_one_of_few_hosts_stands_first() {
+        let text = joined([1000, 1010, 300, 1020].into_iter(), 1);
+        let hosts = labelled(&text, "host");
+        assert!(hosts[0].starts_with("n2 (rank 2): SLOW"), "{hosts:?}");
+        assert!(hosts[1].starts_with("n0 (rank 0): 1,000"), "{hosts:?}");
     }
 
     #[test]
@@ -292,6 +327,26 @@ mod tests {
             super::ranks(&group, 1),
             "3 of 4; rank 3: it was killed, last heard of 3.2 s after the start"
         );
+    }
+
+    #[test]
+    fn a_part_says_whose_it_is_and_not_that_all_are_there() {
+        let mut part = Record {
+            group: Some(GroupAccount {
+                size: 8,
+                launcher: "none".into(),
+                clock_bound_ns: Some(2_000_000),
+                ..GroupAccount::default()
+            }),
+            ..Record::default()
+        };
+        part.generator_mut().rank = Some(3);
+        let text = terminal(&part, &[], &TerminalOptions::default());
+        assert_eq!(
+            labelled(&text, "rank"),
+            ["3 of 8, alone; its clock within 2 ms; `fathom merge` joins it with the others"]
+        );
+        assert_eq!(labelled(&text, "ranks"), [""; 0]);
     }
 
     #[test]
