@@ -185,9 +185,6 @@ fn run_alone(
         ..context::context(output.interval_ns())?
     };
     let live = Live::open(matches, &page_title(&stages))?;
-    if let Some(place) = place {
-        place.tell_wait();
-    }
     let mut records = Vec::new();
     let mut saved = Ok(());
     let mut begun = 0;
@@ -244,6 +241,7 @@ fn common_start(
     let common_start = place.map(|place| place.share(stages)).transpose()?;
     if !matches.get_flag("dry-run") {
         group::check_shift(stages, place)?;
+        place.into_iter().for_each(group::RankPlace::tell_wait);
     }
     Ok(common_start)
 }
