@@ -52,6 +52,8 @@ struct OpenLoop {
     tempo: Tempo,
     spacing: Spacing,
     rng: Random,
+    /// From the start to the first operation.
+    phase_ns: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -82,19 +84,30 @@ impl Pace {
         phase: f64,
         rng: Random,
     ) -> Self {
+        let phase_ns = match tempo {
+            Tempo::PerOperation(gap) => gap * phase,
+            Tempo::PerByte { .. } => 0.0,
+        };
         let mut open = OpenLoop {
             next: start,
             fraction: 0.0,
             tempo,
             spacing,
             rng,
+            phase_ns,
         };
-        if let Tempo::PerOperation(gap) = tempo {
-            open.add(gap * phase);
-        }
+        open.start(start);
         Self {
             open: Some(open),
             think: None,
+        }
+    }
+
+    /// Starts again at `now`, after a time in which nothing was to be done: what would have been due
+    /// meanwhile never was.
+    pub(crate) fn start_again(&mut self, now: u64) {
+        if let Some(open) = &mut self.open {
+            open.start(now);
         }
     }
 
@@ -175,6 +188,11 @@ impl Pace {
 }
 
 impl OpenLoop {
+    fn start(&mut self, at: u64) {
+        (self.next, self.fraction) = (at, 0.0);
+        self.add(self.phase_ns);
+    }
+
     fn add(&mut self, ns: f64) {
         let total = self.fraction + ns;
         let whole = units::lossless::f64_to_u64_saturating(total);
@@ -282,6 +300,24 @@ mod tests {
         }
         assert_eq!(late, [0, 1_000_000, 2_000_000]);
         assert_eq!(pace.unsent(10_000_000, 1, u64::MAX), 7);
+    }
+
+    #[test]
+    fn nothing_is_due_of_a_time_that_was_no_part_of_the_schedule() {
+        let mut pace = Pace::open(
+            1000,
+            Tempo::PerOperation(100.0),
+            Spacing::Constant,
+            0.25,
+            Random::stream(1, 1),
+        );
+        assert_eq!(pace.due(0), Due::At(1025));
+        pace.started(1);
+        pace.start_again(5000);
+        assert_eq!(pace.due(5000), Due::At(5025));
+        let mut closed = Pace::closed();
+        closed.start_again(5000);
+        assert_eq!(closed.due(1), Due::Now { intended: 1 });
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Ranks {
     /// The steps that it has said that it left.
     pub(crate) left: AtomicU64,
     pub(crate) left_by_all: AtomicU64,
+    /// So often it is asked before anything is heard of the others.
+    pub(crate) silence: AtomicU64,
 }
 
 impl Peers for Ranks {
@@ -50,6 +52,12 @@ impl Peers for Ranks {
     }
 
     fn left_by_all(&self) -> u64 {
-        self.left_by_all.load(Ordering::Relaxed)
+        let silence = self.silence.load(Ordering::Relaxed);
+        self.silence
+            .store(silence.saturating_sub(1), Ordering::Relaxed);
+        match silence {
+            0 => self.left_by_all.load(Ordering::Relaxed),
+            _ => 0,
+        }
     }
 }

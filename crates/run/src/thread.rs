@@ -389,8 +389,10 @@ fn map_advice(word: Madvise) -> MapAdvice {
 mod tests {
     use super::*;
     use crate::prepare::prepare;
+    use crate::ranks::Ranks;
     use crate::resolve::resolve;
     use crate::safety::Refusal;
+    use host::Peers;
     use std::cell::Cell;
     use sys::Usage;
     use units::Bytes;
@@ -411,6 +413,15 @@ mod tests {
         asked: &dyn Fn(&mut Workload),
         run: impl FnOnce(&WorkerTask) -> Result<WorkerReport, RunError>,
     ) -> Result<WorkerReport, RunError> {
+        with_others(None, change, asked, run)
+    }
+
+    fn with_others(
+        others: Option<Arc<dyn Peers>>,
+        change: impl FnOnce(&Path),
+        asked: &dyn Fn(&mut Workload),
+        run: impl FnOnce(&WorkerTask) -> Result<WorkerReport, RunError>,
+    ) -> Result<WorkerReport, RunError> {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("f");
         let mut workload = Workload {
@@ -422,7 +433,7 @@ mod tests {
         asked(&mut workload);
         let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
         let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-        let shared = Shared::new(&resolved, &prepared, None).unwrap();
+        let shared = Shared::new(&resolved, &prepared, others).unwrap();
         change(&target);
         let task = WorkerTask {
             shared,
@@ -444,6 +455,36 @@ mod tests {
         let report = with_task(|_| {}, &|_| {}, in_a_year).unwrap();
         let tally = &report.tally;
         assert!(tally.is_idle && tally.started == tally.ended);
+    }
+
+    /// The others are heard of a second after this worker has left its first step.
+    #[test]
+    fn nothing_is_due_while_a_worker_waits_for_the_next_step() {
+        let asked = |workload: &mut Workload| {
+            workload.stop.total_bytes = None;
+            workload.files.size = None;
+            workload.files.num_files = Some(20);
+            workload.files.meta = vec![workload::MetaOp::Create, workload::MetaOp::Stat];
+            workload.pace.rate_iops = Some(units::Rate(1000.0));
+        };
+        let ranks = Ranks::default();
+        ranks.silence.store(50_000, Relaxed);
+        ranks.left_by_all.store(2, Relaxed);
+        let mut longest = Vec::new();
+        let run = |task: &WorkerTask| {
+            let mut plan = task.plan(0, task.shared.content(0)?, None, None);
+            let (mut engine, clock) = (engine::NullEngine::new(1, 4096)?, VirtualClock::default());
+            let mut report = WorkerReport::default();
+            work(&mut engine, &clock, &mut plan, &mut report.tally, || ())?;
+            let measured = task.shared.measured[0].snapshot();
+            longest = ["create", "stat"]
+                .map(|kind| measured.kind(kind).unwrap().latency.max().unwrap())
+                .to_vec();
+            assert!((1_000_000_000..1_100_000_000).contains(&report.tally.ended));
+            Ok(report)
+        };
+        with_others(Some(Arc::new(ranks)), |_| {}, &asked, run).unwrap();
+        assert_eq!(longest, [0, 0]);
     }
 
     /// Time passes when it is read, and half of it the thread waits for a CPU, as the kernel's file says.

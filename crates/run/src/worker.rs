@@ -272,7 +272,8 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     fn draw_next_step(&mut self) -> NextDraw {
         let is_idle = self.idle.len() == self.slots.len();
         let between = self.plan.source.between(self.now, is_idle);
-        if self.plan.source.has_left_a_step() {
+        let is_first = !self.plan.source.has_left_a_step();
+        if !is_first {
             self.disarm();
         }
         match between {
@@ -283,6 +284,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                     self.plan
                         .content
                         .begin_pass(self.plan.source.write_passes().ended);
+                }
+                if !is_first {
+                    self.pass_time();
+                    self.plan.pace.start_again(self.now);
                 }
                 self.draw()
             }

@@ -73,12 +73,7 @@ const HEEDED: [&str; 35] = [
 ];
 
 /// What says anything of the bytes that some of them carry.
-const HEEDED_OF_PAYLOAD: [&str; 4] = [
-    "compress-percent",
-    "dedupe-percent",
-    "rate-bytes",
-    "write-pattern",
-];
+const HEEDED_OF_PAYLOAD: [&str; 3] = ["compress-percent", "rate-bytes", "write-pattern"];
 
 /// Whether all that was asked for does something: what reads and writes of data would heed would be
 /// told of operations on names as if these had.
@@ -141,6 +136,16 @@ fn payload(asked: &Workload) -> Result<(), RunError> {
     };
     if !has(MetaOp::Create) && !has(MetaOp::Read) {
         return conflict("--payload is what --meta create writes and --meta read reads; add one");
+    }
+    let moves_bytes = |op: &&MetaOp| matches!(op, MetaOp::Create | MetaOp::Read);
+    if asked.pace.rate_bytes.is_some()
+        && asked.pace.rate_iops.is_none()
+        && let Some(op) = files.meta.iter().find(|op| !moves_bytes(op))
+    {
+        return conflict(format!(
+            "--rate-bytes says when bytes are due, and --meta {} moves none: all of it would be due at once; add --rate-iops, or make it a phase without --rate-bytes",
+            op.word()
+        ));
     }
     if payload.0 == 0 || payload.0 > LARGEST_PAYLOAD.0 {
         return conflict(format!(
@@ -299,6 +304,14 @@ mod tests {
         assert!(said.contains("--rate-bytes"), "{said}");
         let with_bytes = [&rate[..], &[("payload", "1k")]].concat();
         assert_eq!(refusal(&with_bytes), None);
+        let unpaced = [&with_bytes[..], &[("meta", "create,stat")]].concat();
+        let said = refusal(&unpaced).unwrap_or_default();
+        assert!(said.contains("--meta stat moves none"), "{said}");
+        let both = [&unpaced[..], &[("rate-iops", "10")]].concat();
+        assert_eq!(refusal(&both), None);
+        let equal = [&with_bytes[..], &[("dedupe-percent", "50")]].concat();
+        let said = refusal(&equal).unwrap_or_default();
+        assert!(said.contains("--dedupe-percent 50"), "{said}");
         for key in HEEDED.into_iter().chain(HEEDED_OF_PAYLOAD) {
             assert!(settings::SETTINGS.iter().any(|setting| setting.key == key));
         }
