@@ -1,7 +1,7 @@
 //! The search for the highest rate at which a threshold holds: one arm, a step a rate.
 
 use crate::{Conduct, KeepError, KneeSearch, LabError, MOST_FAILURES, Turn, Work};
-use record::{Record, SearchAccount, SearchPoint, Status, Threshold};
+use record::{Record, SearchAccount, SearchPoint, Status, Threshold, ThresholdResult};
 use units::Rate;
 
 /// The highest exit code of a load that ended by itself; a signal's are above.
@@ -88,6 +88,9 @@ pub fn find_limit(
             let is_searchable = applies(&limit.threshold, &record);
             let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
             points.push(point);
+            if !is_searchable && silence.gone.is_none() {
+                silence.gone = Some(unmeasured(per_second, &limit.threshold));
+            }
             let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
             next = wanted.filter(|_| goes_on);
         }
@@ -192,16 +195,29 @@ fn never(silent: f64) -> String {
     )
 }
 
-/// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one that
-/// has no such number, whatever the rate, does neither.
+/// Why a step is no point of a search.
+fn unmeasured(per_second: f64, threshold: &Threshold) -> String {
+    format!(
+        "a step at {} had no operation that {} applies to; a longer --step-duration, or a higher --rate, has some",
+        Rate(per_second),
+        threshold.text()
+    )
+}
+
+/// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one in which
+/// nothing was asked that it applies to does neither.
 fn applies(threshold: &Threshold, record: &Record) -> bool {
-    record.operations.count() == 0 || threshold.judge(record).value.is_some()
+    let pace = record.pace.as_ref();
+    let is_begun = pace.is_some_and(|pace| pace.unsent > 0 || pace.achieved_per_second > 0.0);
+    let in_vain = is_begun || record.operations.errors() > 0;
+    record.operations.count() == 0 && in_vain || record.bears_on(&threshold.judge(record))
 }
 
 /// What else the step was held against, where it missed that.
 fn missed_beside(record: &Record, threshold: &Threshold) -> Option<String> {
     let results = record.thresholds();
-    let mut missed = results.iter().filter(|result| !result.holds);
+    let is_missed = |result: &&ThresholdResult| !result.holds && record.bears_on(result);
+    let mut missed = results.iter().filter(is_missed);
     let missed = missed.find(|result| result.threshold != threshold.text())?;
     Some(format!("{} missed: {}", missed.threshold, missed.measured))
 }
@@ -236,7 +252,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         errors: all.errors,
         latency_p50_ns: all.latency.quantile(0.5),
         latency_p99_ns: all.latency.quantile(0.99),
-        holds: step.is_some_and(|step| step.holds),
+        holds: result.holds && step.is_some_and(|step| step.holds),
         measured,
         otherwise,
     }
@@ -404,6 +420,20 @@ mod tests {
             assert_eq!(account.no_answer, None);
             assert!(mock.log.last().unwrap().starts_with("release"));
         }
+    }
+
+    #[test]
+    fn a_step_without_an_operation_of_the_kind_that_is_searched_is_no_point_of_it() {
+        let mut limit = limit();
+        limit.threshold = Threshold::parse("get.p99<1s").unwrap();
+        let mut mock = Mock::new(|_, work, _| Ok(step(work, 1e9)));
+        let found = find_limit(limit, &mut mock, &mut |_| Ok(())).unwrap();
+        let account = found.account;
+        assert_eq!((found.records.len(), account.points.len()), (1, 1));
+        assert_eq!((account.holds_at, account.breaks_at), (None, None));
+        let why = account.no_answer.unwrap();
+        assert!(why.starts_with("a step at 100 /s had no operation that get.p99<1s applies to"));
+        assert!(mock.log.last().unwrap().starts_with("release"));
     }
 
     #[test]

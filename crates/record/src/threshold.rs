@@ -77,7 +77,26 @@ impl ThresholdResult {
     }
 }
 
+/// What is said to be measured where nothing was.
+const NOTHING_MEASURED: &str = "nothing was measured that it applies to";
+
 impl Record {
+    /// Whether what was done, or failed, says anything of a threshold. Where a few operations are dealt out
+    /// by chance, a kind may have had none of them, and its threshold neither holds nor breaks.
+    #[must_use]
+    pub fn bears_on(&self, result: &ThresholdResult) -> bool {
+        if result.holds || result.measured != NOTHING_MEASURED {
+            return true;
+        }
+        let threshold = Threshold::parse(&result.threshold).ok();
+        let kind = threshold.as_ref().and_then(|of| of.quantity.kind());
+        let failed = match kind {
+            Some(kind) => self.operations.kind(kind).map_or(0, |of| of.errors),
+            None => self.operations.errors(),
+        };
+        failed > 0
+    }
+
     /// Holds the record against thresholds and keeps the results. One that is missed makes exit code
     /// 3 of an end without any other.
     pub fn hold_against(&mut self, thresholds: &[Threshold]) {
@@ -208,10 +227,7 @@ impl Threshold {
             limit: Some(self.limit),
             value,
             holds: value.is_some_and(|value| self.holds_for(value)),
-            measured: value.map_or_else(
-                || "nothing was measured that it applies to".to_owned(),
-                |value| self.shown(value),
-            ),
+            measured: value.map_or_else(|| NOTHING_MEASURED.to_owned(), |value| self.shown(value)),
         }
     }
 }
@@ -301,10 +317,7 @@ mod tests {
             judged("rate>50").measured,
             "50, exactly the limit".replace("50,", &format!("{},", Rate(50.0)))
         );
-        assert_eq!(
-            judged("list.p95<1s").measured,
-            "nothing was measured that it applies to"
-        );
+        assert_eq!(judged("list.p95<1s").measured, NOTHING_MEASURED);
         assert_eq!(judged("put.count>=1").measured, "1");
     }
 
@@ -330,6 +343,26 @@ mod tests {
                 error.to_string().contains("examples: get.p95<50ms"),
                 "{text}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_kind_of_which_nothing_was_done_says_nothing_of_its_threshold() {
+        let mut record = record();
+        let lists = |record: &Record| {
+            let result = Threshold::parse("list.p95<1s").unwrap().judge(record);
+            (result.holds, record.bears_on(&result))
+        };
+        assert_eq!(lists(&record), (false, false));
+        let failed = Operations {
+            errors: 1,
+            ..Operations::default()
+        };
+        record.operations.insert("list", failed);
+        assert_eq!(lists(&record), (false, true));
+        for text in ["get.p99<1ms", "get.p99<1h", "put.count>=7"] {
+            let result = Threshold::parse(text).unwrap().judge(&record);
+            assert!(record.bears_on(&result), "{text}");
         }
     }
 

@@ -17,6 +17,7 @@ use crate::tell::{say, tell};
 use anyhow::Result;
 use clap::ArgMatches;
 use host::PeerFault;
+use run::RunError;
 use secrets::variables_without_secrets;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
@@ -66,7 +67,13 @@ impl LaunchFront {
         if names_hosts(matches) {
             sys::wait_for_children();
         }
-        Self::asked(matches).map_err(|why| Usage(why).into())
+        Self::asked(matches).map_err(|why| match sys::caught_signal() {
+            Some(caught) => RunError::Interrupted {
+                signal: caught.signal,
+            }
+            .into(),
+            None => Usage(why).into(),
+        })
     }
 
     fn asked(matches: &ArgMatches) -> Result<Option<Self>, String> {

@@ -115,7 +115,11 @@ impl fmt::Display for MismatchKind {
                 found_file,
                 found_offset,
             } => {
-                write!(f, ": holds file {found_file}, byte {found_offset}")
+                // Of this run the same file may have another number.
+                write!(
+                    f,
+                    ": holds byte {found_offset} of the file that had number {found_file} when it was written"
+                )
             }
             Self::Torn { found, beside } => write!(f, ": {found} beside {beside}"),
             Self::Stale {
