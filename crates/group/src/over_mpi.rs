@@ -17,6 +17,10 @@ const CLOSE_NS: u64 = 3_000_000_000;
 const LEAVE_NS: u64 = 500_000_000;
 /// Others have so long to say that nothing more comes of them.
 const PART_NS: u64 = 2_000_000_000;
+/// The first waits so long for the last word of all before it says its own.
+const HEAR_NS: u64 = 500_000_000;
+/// Between the last look at what has come and the end of the library: all have looked by then.
+const QUIET_NS: u64 = 30_000_000;
 /// It is looked so often.
 const STEP_NS: u64 = 1_000_000;
 const WATCH_STEP_NS: u64 = 50_000_000;
@@ -201,20 +205,36 @@ fn live(
 }
 
 /// Takes what others had sent before they heard of the end: a library that has it left when it ends
-/// may fail at that (MPICH 5), and a launcher that sees it fail kills all.
+/// may fail at that (MPICH 5), and a launcher that sees it fail kills all. The first says its last word
+/// when it has heard that of all, so that all hear it and call the library no more at about the same time:
+/// over TCP, MPICH 4 (UCX) waits in its end for an answer of each peer, which one that still asks it gives
+/// at once and one that has come to its own end never does.
 /// Not where the first was waited for in vain.
 fn part(world: &mut World, clock: &MachineClock) -> bool {
+    let is_first = world.rank() == 0;
+    if is_first {
+        await_that(clock, HEAR_NS, || world.has_heard_all() != Ok(false));
+    }
     if world.part().is_err() {
         return true;
     }
-    sys::over_while_awake(clock, PART_NS, STEP_NS, || {
-        let has_parted = world.has_parted() != Ok(false);
-        if !has_parted {
+    await_that(clock, PART_NS, || world.has_parted() != Ok(false));
+    let has_parted = is_first || world.has_parted_from(0);
+    if has_parted {
+        clock.sleep_until(clock.now() + QUIET_NS);
+    }
+    has_parted
+}
+
+/// Waits until something is so, as long as that of time in which this process is awake.
+fn await_that(clock: &MachineClock, most_ns: u64, mut is_so: impl FnMut() -> bool) {
+    sys::over_while_awake(clock, most_ns, STEP_NS, || {
+        let is_so = is_so();
+        if !is_so {
             clock.sleep_until(clock.now() + STEP_NS);
         }
-        has_parted
+        is_so
     });
-    world.rank() == 0 || world.has_parted_from(0)
 }
 
 /// Ends the process where the library does not come to its end while this is kept: it may wait for ever for a rank

@@ -117,14 +117,22 @@ impl World {
         Ok(())
     }
 
-    /// Whether nothing is on its way any more, neither from here nor to here: all with whom messages
-    /// were exchanged have said their last word, before which everything else arrives.
+    /// Whether nothing is on its way here any more: all with whom messages were exchanged have said
+    /// their last word, before which everything else arrives.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn has_heard_all(&mut self) -> Result<bool, MpiError> {
+        while self.receive()?.is_some() {}
+        Ok(self.peers.is_subset(&self.parted) && self.bodies.is_empty())
+    }
+
+    /// The same, and nothing is on its way from here either.
     ///
     /// # Errors
     /// The library refuses.
     pub fn has_parted(&mut self) -> Result<bool, MpiError> {
-        while self.receive()?.is_some() {}
-        Ok(self.peers.is_subset(&self.parted) && self.bodies.is_empty() && self.has_sent()?)
+        Ok(self.has_heard_all()? && self.has_sent()?)
     }
 
     /// Whether this one has said so.
