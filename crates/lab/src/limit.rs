@@ -85,12 +85,10 @@ pub fn find_limit(
         } else {
             apart = 0;
             let point = point(per_second, &record, &limit.threshold);
-            let is_searchable = applies(&limit.threshold, &record);
-            let wanted = silence.next(&mut limit.rates, &point, &record, is_searchable);
+            let unmeasured = unmeasured(per_second, &limit.threshold, &record);
+            let is_searchable = unmeasured.is_none();
+            let wanted = silence.next(&mut limit.rates, &point, &record, unmeasured);
             points.push(point);
-            if !is_searchable && silence.gone.is_none() {
-                silence.gone = Some(unmeasured(per_second, &limit.threshold));
-            }
             let goes_on = is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD;
             next = wanted.filter(|_| goes_on);
         }
@@ -128,14 +126,15 @@ struct Silence {
 }
 
 impl Silence {
-    /// The rate of the next step, after one that says something of its rate or not.
+    /// The rate of the next step, after one that says something of its rate or not, and why not.
     fn next(
         &mut self,
         rates: &mut KneeSearch,
         point: &SearchPoint,
         record: &Record,
-        is_searchable: bool,
+        unmeasured: Option<String>,
     ) -> Option<f64> {
+        let is_searchable = unmeasured.is_none();
         let per_second = point.asked_per_second;
         let is_silent = record.operations.count() == 0;
         if !is_silent {
@@ -159,7 +158,8 @@ impl Silence {
                 }
                 let next = rates.next_rate();
                 let nothing_holds = next.is_none() && rates.best().is_none();
-                self.gone = self.unanswered_at.filter(|_| nothing_holds).map(never);
+                let unanswered = self.unanswered_at.filter(|_| nothing_holds);
+                self.gone = unanswered.map(never).or(unmeasured);
                 next
             }
         }
@@ -195,22 +195,21 @@ fn never(silent: f64) -> String {
     )
 }
 
-/// Why a step is no point of a search.
-fn unmeasured(per_second: f64, threshold: &Threshold) -> String {
-    format!(
-        "a step at {} had no operation that {} applies to; a longer --step-duration, or a higher --rate, has some",
-        Rate(per_second),
-        threshold.text()
-    )
-}
-
-/// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one in which
-/// nothing was asked that it applies to does neither.
-fn applies(threshold: &Threshold, record: &Record) -> bool {
+/// Why a step says nothing of the threshold: in one in which nothing succeeded it breaks, in one in which
+/// nothing was asked that it applies to it does neither.
+fn unmeasured(per_second: f64, threshold: &Threshold, record: &Record) -> Option<String> {
     let pace = record.pace.as_ref();
     let is_begun = pace.is_some_and(|pace| pace.unsent > 0 || pace.achieved_per_second > 0.0);
     let in_vain = is_begun || record.operations.errors() > 0;
-    record.operations.count() == 0 && in_vain || record.bears_on(&threshold.judge(record))
+    let is_silent = record.operations.count() == 0 && in_vain;
+    let applies = is_silent || record.bears_on(&threshold.judge(record));
+    (!applies).then(|| {
+        format!(
+            "a step at {} had no operation that {} applies to; a longer --step-duration, or a higher --rate, has some",
+            Rate(per_second),
+            threshold.text()
+        )
+    })
 }
 
 /// What else the step was held against, where it missed that.
