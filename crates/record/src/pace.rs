@@ -3,7 +3,7 @@
 use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::lossless::{f64_to_u64_saturating, u64_to_f64};
+use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaceAccount {
@@ -63,23 +63,34 @@ impl Record {
 }
 
 impl PaceAccount {
-    /// The pace of all hosts together; what one of them was not asked for, all were not, and of
+    /// The pace of all hosts, each with how many workers it had, together; what one of them was not asked for, all were not, and of
     /// hosts of which one does not say its pace nothing is known.
-    pub(crate) fn of_all<'a>(hosts: impl Iterator<Item = &'a HostAccount>) -> Option<Self> {
+    pub(crate) fn of_all<'a>(
+        hosts: impl Iterator<Item = (&'a HostAccount, usize)>,
+    ) -> Option<Self> {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-        let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
+        let parts = hosts
+            .filter_map(|(host, workers)| Some((host.part.as_deref()?, host.late_ns, workers)));
         // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let measured: Vec<(&Record, u64)> = parts
-            .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns)| (part, part.paced_after(late_ns)))
+        let measured: Vec<(&Record, u64, usize)> = parts
+            .filter(|(part, ..)| part.elapsed_ns > 0 || part.pace.is_some())
+            .map(|(part, late_ns, workers)| (part, part.paced_after(late_ns), workers))
             .collect();
-        let worked = measured.iter().filter(|(part, _)| part.had_work());
-        let longest = worked.max_by_key(|(_, over_ns)| *over_ns);
-        let paces = measured.iter().map(|(part, over_ns)| {
+        let worked = measured.iter().filter(|(part, ..)| part.had_work());
+        let longest = worked.max_by_key(|(_, over_ns, _)| *over_ns);
+        let paces = measured.iter().map(|(part, over_ns, workers)| {
             let pace = part.pace.as_ref()?.clone();
-            let Some((last, longest)) = longest.filter(|(_, longest)| longest > over_ns) else {
+            let Some((last, longest, _)) = longest.filter(|(_, longest, _)| longest > over_ns)
+            else {
                 return Some(pace);
             };
+            // Operations that do not come out even among workers leave some of them one less of each kind.
+            let short_ns = u64_to_f64(longest - over_ns);
+            let uneven = workers * part.spans.len();
+            let short = pace.asked_per_second.map(|asked| asked * short_ns / 1e9);
+            if short.is_some_and(|short| short <= u64_to_f64(to_u64(uneven))) {
+                return Some(pace);
+            }
             // What ended early, for it failed or had done its part, was no rate of the whole time. All ranks
             // of a load have the same share of one course, and only the last was asked for it until then.
             let course = last.pace.as_ref().filter(|_| part.load.is_some());

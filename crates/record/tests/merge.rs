@@ -904,6 +904,23 @@ fn achieved(parts: &[&Record]) -> f64 {
 }
 
 #[test]
+fn a_rank_that_had_one_operation_less_of_each_kind_kept_its_rate() {
+    // 200 operations a second: 101 and 100 of each of two kinds.
+    let ends = |id: &str, elapsed_ns: u64, kinds: usize| {
+        let mut part = paced_rank(id, 0, elapsed_ns, elapsed_ns / 5_000_000);
+        part.workers.truncate(1);
+        part.spans = (0..kinds)
+            .map(|kind| (kind.to_string(), Span::default()))
+            .collect();
+        part
+    };
+    let longest = ends("a", 1_010_000_000, 2);
+    assert_eq!(achieved(&[&longest, &ends("b", SECOND, 2)]), 400.0);
+    let early = achieved(&[&longest, &ends("b", SECOND, 1)]);
+    assert!((397.0..399.0).contains(&early), "{early}");
+}
+
+#[test]
 fn ranks_that_began_late_kept_the_rate_that_all_were_asked_for_from_the_common_start() {
     let in_time = paced_rank("a", 0, 3 * SECOND, 600);
     let late = |id: &str| paced_rank(id, 2 * SECOND, SECOND, 600);

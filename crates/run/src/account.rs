@@ -53,6 +53,7 @@ impl Ended<'_> {
         let elapsed_ns = self.elapsed_ns();
         // What was due before a rank began is due to it none the less.
         let paced_ns = elapsed_ns.saturating_add(late_ns.unwrap_or(0));
+        let paced_ns = paced_ns.saturating_sub(self.unscheduled_ns());
         let mut loops = LoopAccount::default();
         // What an idle worker did, it did in the warm-up.
         let tallies = self.reports.iter().map(|(_, report)| &report.tally);
@@ -96,6 +97,17 @@ impl Ended<'_> {
             residency: self.residency,
             ..record
         }
+    }
+
+    /// For how long a worker's schedule had nothing for it, as it waited for others between kinds of
+    /// operations; of all workers the mean.
+    fn unscheduled_ns(&self) -> u64 {
+        let end = self.tallies().map(|tally| tally.ended).max();
+        let end = end.unwrap_or(0);
+        let (workers, all_ns) = self.tallies().fold((0_u64, 0_u64), |(count, ns), tally| {
+            (count + 1, ns + tally.unscheduled_until(end))
+        });
+        all_ns / workers.max(1)
     }
 
     fn tallies(&self) -> impl Iterator<Item = &Tally> {

@@ -104,11 +104,12 @@ impl Pace {
     }
 
     /// Starts again at `now`, after a time in which nothing was to be done: what would have been due
-    /// meanwhile never was.
-    pub(crate) fn start_again(&mut self, now: u64) {
-        if let Some(open) = &mut self.open {
+    /// meanwhile never was. Returns when the first is due.
+    pub(crate) fn start_again(&mut self, now: u64) -> u64 {
+        self.open.as_mut().map_or(now, |open| {
             open.start(now);
-        }
+            open.next
+        })
     }
 
     /// Adds pauses after completions.
@@ -313,10 +314,10 @@ mod tests {
         );
         assert_eq!(pace.due(0), Due::At(1025));
         pace.started(1);
-        pace.start_again(5000);
+        assert_eq!(pace.start_again(5000), 5025);
         assert_eq!(pace.due(5000), Due::At(5025));
         let mut closed = Pace::closed();
-        closed.start_again(5000);
+        assert_eq!(closed.start_again(5000), 5000);
         assert_eq!(closed.due(1), Due::Now { intended: 1 });
     }
 

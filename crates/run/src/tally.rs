@@ -40,6 +40,10 @@ pub(crate) struct Tally {
     /// The time of each kind of operation where kinds follow each other.
     pub kind_times: Vec<KindTime>,
     pub write_passes: WritePasses,
+    /// Since when its schedule has had nothing for it, between two kinds of operations or after the last.
+    left_schedule_at: Option<u64>,
+    /// How long it had nothing between kinds.
+    unscheduled_ns: u64,
     /// What the worker's thread used in its measured time, once that is over.
     pub usage: Usage,
     usage_before: Usage,
@@ -54,6 +58,23 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// The schedule has nothing more of the present kind of operations.
+    pub(crate) fn leave_schedule(&mut self, now: u64) {
+        self.left_schedule_at.get_or_insert(now);
+    }
+
+    /// The first of another kind is due then.
+    pub(crate) fn return_to_schedule(&mut self, due: u64) {
+        let left = self.left_schedule_at.take();
+        self.unscheduled_ns += left.map_or(0, |left| due.saturating_sub(left));
+    }
+
+    /// For how much of the time up to `end` its schedule had nothing for it.
+    pub(crate) fn unscheduled_until(&self, end: u64) -> u64 {
+        let last = self.left_schedule_at;
+        self.unscheduled_ns + last.map_or(0, |left| end.saturating_sub(left))
+    }
+
     /// The worker begins.
     pub(crate) fn start(&mut self, now: u64) {
         self.started = now;
@@ -168,5 +189,26 @@ impl Tally {
         account.reaps += self.reaps;
         account.reaps_to_empty += self.reaps_to_empty;
         account.abandoned += self.abandoned;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_has_no_schedule_from_its_last_operation_of_a_kind_to_its_first_of_the_next() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.unscheduled_until(1000), 0);
+        // Asked again and again whether the others have left it, too.
+        for now in [100, 120, 140] {
+            tally.leave_schedule(now);
+        }
+        tally.return_to_schedule(155);
+        tally.leave_schedule(300);
+        assert_eq!(tally.unscheduled_until(310), 55 + 10);
+        assert_eq!(tally.unscheduled_until(290), 55);
+        tally.restart(305);
+        assert_eq!(tally.unscheduled_until(400), 0);
     }
 }

@@ -275,6 +275,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         let is_first = !self.plan.source.has_left_a_step();
         if !is_first {
             self.disarm();
+            self.tally.leave_schedule(self.now);
         }
         match between {
             Between::Over => NextDraw::Complete,
@@ -287,7 +288,8 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                 }
                 if !is_first {
                     self.pass_time();
-                    self.plan.pace.start_again(self.now);
+                    let first_due = self.plan.pace.start_again(self.now);
+                    self.tally.return_to_schedule(first_due);
                 }
                 self.draw()
             }
