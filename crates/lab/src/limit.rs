@@ -85,7 +85,7 @@ pub fn find_limit(
         } else {
             apart = 0;
             let point = point(per_second, &record, &limit.threshold);
-            let unmeasured = unmeasured(per_second, &limit.threshold, &record);
+            let unmeasured = unmeasured(&point, &points, &limit.threshold, &record);
             let is_searchable = unmeasured.is_none();
             let wanted = silence.next(&mut limit.rates, &point, &record, unmeasured);
             points.push(point);
@@ -195,21 +195,35 @@ fn never(silent: f64) -> String {
     )
 }
 
-/// Why a step says nothing of the threshold: in one in which nothing succeeded it breaks, in one in which
-/// nothing was asked that it applies to it does neither.
-fn unmeasured(per_second: f64, threshold: &Threshold, record: &Record) -> Option<String> {
+/// Why a step says nothing of its rate: nothing was asked that one of the thresholds applies to, and nothing else
+/// broke. In one in which nothing succeeded they break.
+fn unmeasured(
+    point: &SearchPoint,
+    before: &[SearchPoint],
+    threshold: &Threshold,
+    record: &Record,
+) -> Option<String> {
     let pace = record.pace.as_ref();
     let is_begun = pace.is_some_and(|pace| pace.unsent > 0 || pace.achieved_per_second > 0.0);
     let in_vain = is_begun || record.operations.errors() > 0;
-    let is_silent = record.operations.count() == 0 && in_vain;
-    let applies = is_silent || record.bears_on(&threshold.judge(record));
-    (!applies).then(|| {
-        format!(
-            "a step at {} had no operation that {} applies to; a longer --step-duration, or a higher --rate, has some",
-            Rate(per_second),
-            threshold.text()
-        )
-    })
+    let step = record.step_result();
+    let mut results = record.thresholds();
+    results.push(threshold.judge(record));
+    let breaks = step.is_some_and(|step| step.fails || !step.rate_kept)
+        || record.operations.count() == 0 && in_vain
+        || results.iter().any(|of| !of.holds && record.bears_on(of));
+    let missing = results.iter().find(|of| !record.bears_on(of));
+    let missing = missing.filter(|_| !breaks)?;
+    let broken = before.iter().rev().find(|point| !point.holds);
+    let broken = broken.map_or_else(String::new, |broken| {
+        let (rate, why) = (Rate(broken.asked_per_second), &broken.measured);
+        format!(" ({rate} broke: {why})")
+    });
+    Some(format!(
+        "a step at {} had no operation that {} applies to{broken}; a longer --step-duration, or a higher --rate, has some",
+        Rate(point.asked_per_second),
+        missing.threshold
+    ))
 }
 
 /// What else the step was held against, where it missed that.

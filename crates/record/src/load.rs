@@ -106,8 +106,7 @@ pub struct StepResult {
     pub rate_kept: bool,
     /// Whether operations failed and no threshold says how many may.
     pub fails: bool,
-    /// Whether all thresholds hold, too, that were measured: a kind of which chance had no operation in the step
-    /// breaks none.
+    /// Whether all thresholds hold, too.
     pub holds: bool,
 }
 
@@ -181,13 +180,10 @@ impl Record {
         let tolerates = thresholds.iter().any(ThresholdResult::limits_failures);
         // Wrong bytes are no failure that a threshold of failures tolerates.
         let fails = self.wrong_objects() > 0 || self.operations.errors() > 0 && !tolerates;
-        let mut measured = thresholds.iter().filter(|result| self.bears_on(result));
-        let any_holds = thresholds.is_empty() || thresholds.iter().any(|result| result.holds);
-        let all_hold = any_holds && measured.all(|result| result.holds);
         Some(StepResult {
             rate_kept,
             fails,
-            holds: rate_kept && !fails && all_hold,
+            holds: rate_kept && !fails && thresholds.iter().all(|result| result.holds),
         })
     }
 }

@@ -134,7 +134,7 @@ fn slots_of<'l>(words: impl Iterator<Item = &'l str>) -> Result<Option<&'l str>,
     for word in words {
         match word.split_once('=') {
             Some(("slots", number)) if slots.is_none() => slots = Some(number),
-            Some(("max_slots" | "max-slots", _)) => {}
+            Some(("max_slots" | "max-slots", number)) if number.parse::<u32>().is_ok() => {}
             Some(_) | None => {
                 return Err(format!(
                     "{word:?} is no slots=N, which may follow the name of a host"
@@ -227,6 +227,7 @@ mod tests {
             ("a:2 slots=2\n", "line 1: \"a:2\" has a number"),
             ("a b\n", "line 1: \"b\" is no slots=N"),
             ("a slots=2 max=3\n", "line 1: \"max=3\" is no slots=N"),
+            ("a max_slots=x\n", "line 1: \"max_slots=x\" is no slots=N"),
             ("a slots=2 slots=3\n", "line 1: \"slots=3\" is no slots=N"),
             ("a slots=40000\na slots=40000\n", "a:80000: a host has"),
             ("a,b\n", "not of ','"),

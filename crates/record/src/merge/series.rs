@@ -213,11 +213,15 @@ impl Edges {
         };
         for record in records {
             let own_ns = record.interval_ns.max(1);
+            let begin = record.series.first().map_or(0, |first| first.start_ns);
             for interval in &record.series {
                 let [start, end] = [interval.start_ns, interval.end_ns].map(|ns| edge(ns, own_ns));
                 if end.saturating_sub(start) > out.interval_ns {
                     let [first, last] = [start, end - 1].map(|ns| ns / out.interval_ns);
-                    out.cover(first, last);
+                    // It goes on in the midst of an interval of the others, which is then one with it as well.
+                    let beyond = interval.end_ns.saturating_sub(begin) % own_ns;
+                    let is_at_an_edge = beyond.min(own_ns - beyond) <= own_ns / 10;
+                    out.cover(first, if is_at_an_edge { last } else { last + 1 });
                 }
             }
         }
@@ -339,6 +343,19 @@ mod tests {
                 (41, 51, 2, 104),
                 (50, 61, 2, 105)
             ]
+        );
+        let mut between = still.clone();
+        (between.series[1].end_ns, between.series[2].start_ns) = (43, 43);
+        let found = Record::merge_all([between, other.clone()]).unwrap();
+        let found = found
+            .series
+            .iter()
+            .map(|of| (of.start_ns, of.end_ns, of.cpu_ns));
+        let whole = [(0, 11, 2), (10, 51, 6), (50, 61, 2)];
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            whole,
+            "not at an edge of the others"
         );
         let mut by_one = other;
         by_one.merge(&still).unwrap();

@@ -5,6 +5,8 @@ use crate::words::counted;
 use analyze::{Severity, Study};
 use stats::Verdict;
 
+/// How a reason begins that is no ground to believe nothing.
+const RESERVED: &str = "With reservations: ";
 /// How a reason ends that others stand below.
 const BELOW: &str = " more below.";
 
@@ -18,12 +20,17 @@ impl Belief {
 
 pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
     let of_findings = of_findings(study, found);
-    match &study.ended_badly {
-        Some(ended) if of_findings.severity.is_none() => Belief {
-            severity: Some(Severity::Warning),
-            text: format!("With reservations: {ended}."),
-        },
-        Some(_) | None => of_findings,
+    let text = match (&study.ended_badly, of_findings.severity) {
+        (None, _) | (_, Some(Severity::Invalid)) => return of_findings,
+        (Some(ended), None) => format!("{RESERVED}{ended}."),
+        (Some(ended), Some(_)) => {
+            let others = of_findings.text.trim_start_matches(RESERVED);
+            format!("{RESERVED}{ended}; {others}")
+        }
+    };
+    Belief {
+        severity: Some(Severity::Warning),
+        text,
     }
 }
 
@@ -50,13 +57,13 @@ fn of_findings(study: &Study, found: &Findings<'_>) -> Belief {
         n => format!(" {}{BELOW}", counted(n, "finding")),
     };
     let word = match finding.severity {
-        Severity::Invalid => "No",
-        Severity::Warning | Severity::Note => "With reservations",
+        Severity::Invalid => "No: ",
+        Severity::Warning | Severity::Note => RESERVED,
     };
     let message = with_place(&finding.message, whose.as_deref());
     Belief {
         severity: Some(finding.severity),
-        text: format!("{word}: {message}.{more}"),
+        text: format!("{word}{message}.{more}"),
     }
 }
 
