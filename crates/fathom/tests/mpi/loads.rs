@@ -2,14 +2,14 @@
 
 use super::ground::{nobody_is_left, place, record, signal, wait_for};
 use super::server::{Act, Server};
-use super::{LONG, Running, begin, launchers, launchers_by_kind};
+use super::{LONG, Launcher, Running, begin, launchers, launchers_by_kind};
 use record::{LeftKind, Record, Status};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 /// Objects that take seconds to remove, made by four ranks for so long.
-fn begun(launcher: &super::Launcher, dir: &Path, duration: &str) -> (Server, Running) {
+fn begun(launcher: &Launcher, dir: &Path, duration: &str) -> (Server, Running) {
     let server = Server::start(|asked| match asked.method.as_str() {
         "DELETE" => Act::Late(2000),
         _ => Act::Answer,
@@ -33,40 +33,55 @@ fn kill_all(running: &Running) {
 /// A launcher may kill ranks soon after it has told them to end, and before all is removed.
 #[test]
 fn what_a_load_measured_is_kept_before_what_it_made_is_removed() {
+    const MOST_TIMES: u32 = 3;
     for launcher in launchers() {
-        let (name, dir) = (launcher.name, place());
-        let (_server, running) = begun(&launcher, dir.path(), "60s");
-        let told = running.launcher();
-        signal(told, "INT");
-        let is_kept = |record: &Record| {
-            let mut notices = record.notices.iter();
-            // What is kept before all have ended is not all that was measured.
-            let message = record.outcome.message.as_deref().unwrap_or_default();
-            record.outcome.status == Status::Interrupted
-                && record.hosts.len() == 4
-                && !message.contains("had not ended")
-                && notices.any(|notice| notice.contains("had not been removed"))
-        };
-        let kept = wait_for("a record of all that was measured", || {
-            Some(record(dir.path(), name)).filter(is_kept)
-        });
-        assert!(kept.operations.count() > 0, "{name}");
-        assert!(kept.group.as_ref().unwrap().lost.is_empty(), "{name}");
-        assert!(kept.asked.contains_key("rate"), "{name}: {:?}", kept.asked);
-        // Nobody waits for the rest.
-        kill_all(&running);
-        let (code, said) = running.ended();
-        assert_ne!(code, Some(0), "{name}: {said}");
-        let record = record(dir.path(), name);
-        assert_eq!(record.operations, kept.operations, "{name}");
-        // Nobody else says it any more; the launcher of Open MPI 5 hands on nothing after a signal.
-        let words: Vec<&str> = said.split_whitespace().collect();
-        let told = words
-            .join(" ")
-            .contains("the names of what is left begin with fathom-");
-        assert!(told || name == "Open MPI 5", "{name}: {said}");
-        nobody_is_left(dir.path(), name);
+        let is_kept = (0..MOST_TIMES).any(|_| is_kept_before_the_removal(&launcher));
+        assert!(is_kept, "{}: killed before all had said it", launcher.name);
     }
+}
+
+/// Not so where the launcher killed all before they had said what they had measured, as Open MPI 5 does
+/// after 0.2 s in which they get no CPU.
+fn is_kept_before_the_removal(launcher: &Launcher) -> bool {
+    let (name, dir) = (launcher.name, place());
+    let (_server, running) = begun(launcher, dir.path(), "60s");
+    signal(running.launcher(), "INT");
+    let is_kept = |record: &Record| {
+        let mut notices = record.notices.iter();
+        // What is kept before all have ended is not all that was measured.
+        let message = record.outcome.message.as_deref().unwrap_or_default();
+        record.outcome.status == Status::Interrupted
+            && record.hosts.len() == 4
+            && !message.contains("had not ended")
+            && notices.any(|notice| notice.contains("had not been removed"))
+    };
+    let is_there = |rank: &u32| Path::new(&format!("/proc/{rank}")).exists();
+    let kept = wait_for("a record of all that was measured", || {
+        let are_gone = !running.ranks.iter().any(is_there);
+        let kept = Some(record(dir.path(), name)).filter(is_kept);
+        kept.map(Some).or(are_gone.then_some(None))
+    });
+    let Some(kept) = kept else {
+        println!("begun anew: {name}: {}", running.ended().1);
+        return false;
+    };
+    assert!(kept.operations.count() > 0, "{name}");
+    assert!(kept.group.as_ref().unwrap().lost.is_empty(), "{name}");
+    assert!(kept.asked.contains_key("rate"), "{name}: {:?}", kept.asked);
+    // Nobody waits for the rest.
+    kill_all(&running);
+    let (code, said) = running.ended();
+    assert_ne!(code, Some(0), "{name}: {said}");
+    let record = record(dir.path(), name);
+    assert_eq!(record.operations, kept.operations, "{name}");
+    // Nobody else says it any more; the launcher of Open MPI 5 hands on nothing after a signal.
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let told = words
+        .join(" ")
+        .contains("the names of what is left begin with fathom-");
+    assert!(told || name == "Open MPI 5", "{name}: {said}");
+    nobody_is_left(dir.path(), name);
+    true
 }
 
 #[test]
