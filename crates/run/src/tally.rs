@@ -42,7 +42,7 @@ pub(crate) struct Tally {
     pub write_passes: WritePasses,
     /// Since when its schedule has had nothing for it, between two kinds of operations or after the last.
     left_schedule_at: Option<u64>,
-    /// How long it had nothing between kinds.
+    /// How long it had nothing before the first and between kinds.
     unscheduled_ns: u64,
     /// What the worker's thread used in its measured time, once that is over.
     pub usage: Usage,
@@ -58,6 +58,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// The first of the first kind of operations is due.
+    pub(crate) fn begin_schedule(&mut self, now: u64) {
+        self.unscheduled_ns += now.saturating_sub(self.started);
+    }
+
     /// The schedule has nothing more of the present kind of operations.
     pub(crate) fn leave_schedule(&mut self, now: u64) {
         self.left_schedule_at.get_or_insert(now);
@@ -200,14 +205,16 @@ mod tests {
     fn a_worker_has_no_schedule_from_its_last_operation_of_a_kind_to_its_first_of_the_next() {
         let mut tally = Tally::default();
         assert_eq!(tally.unscheduled_until(1000), 0);
+        tally.start(7);
+        tally.begin_schedule(9);
         // Asked again and again whether the others have left it, too.
         for now in [100, 120, 140] {
             tally.leave_schedule(now);
         }
         tally.return_to_schedule(155);
         tally.leave_schedule(300);
-        assert_eq!(tally.unscheduled_until(310), 55 + 10);
-        assert_eq!(tally.unscheduled_until(290), 55);
+        assert_eq!(tally.unscheduled_until(310), 2 + 55 + 10);
+        assert_eq!(tally.unscheduled_until(290), 2 + 55);
         tally.restart(305);
         assert_eq!(tally.unscheduled_until(400), 0);
     }
