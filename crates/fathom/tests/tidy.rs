@@ -86,7 +86,7 @@ const RATCHET: [(&str, usize); 17] = [
     ("crates/run/src/safety/block_device.rs", 714),
     ("crates/run/src/safety/owner.rs", 439),
     ("crates/run/src/safety/signature.rs", 514),
-    ("crates/run/src/worker.rs", 439),
+    ("crates/run/src/worker.rs", 434),
     ("crates/workload/src/fio/lower/files.rs", 408),
     ("crates/workload/src/settings.rs", 694),
     ("targets/s3/src/forms.rs", 520),

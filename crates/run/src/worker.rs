@@ -286,13 +286,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                         .content
                         .begin_pass(self.plan.source.write_passes().ended);
                 }
-                if is_first {
-                    self.tally.begin_schedule(self.now);
-                } else {
-                    self.pass_time();
-                    let first_due = self.plan.pace.start_again(self.now);
-                    self.tally.return_to_schedule(first_due);
-                }
+                self.begin_to_pace(is_first);
                 self.draw()
             }
         }

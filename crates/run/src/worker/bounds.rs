@@ -36,6 +36,17 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.pass_time();
     }
 
+    /// A step has begun: nothing was due while this worker waited for it.
+    pub(super) fn begin_to_pace(&mut self, is_first: bool) {
+        if is_first {
+            self.tally.begin_schedule(self.now);
+        } else {
+            self.pass_time();
+            let first_due = self.plan.pace.start_again(self.now);
+            self.tally.return_to_schedule(first_due);
+        }
+    }
+
     #[cold]
     pub(super) fn end_of_loop(&mut self) {
         if let Some(wait) = &mut self.plan.run_queue_wait {
