@@ -71,7 +71,9 @@ fn is_kept_before_the_removal(launcher: &Launcher) -> bool {
     // Nobody waits for the rest.
     kill_all(&running);
     let (code, said) = running.ended();
-    assert_ne!(code, Some(0), "{name}: {said}");
+    // Of ranks that are killed after a signal that it handed on, MPICH 4's launcher may say 0 of its own.
+    let is_its_own = code == Some(0) && name == "MPICH of the system";
+    assert!(is_its_own || code != Some(0), "{name}: {said}");
     let record = record(dir.path(), name);
     assert_eq!(record.operations, kept.operations, "{name}");
     // Nobody else says it any more; the launcher of Open MPI 5 hands on nothing after a signal.
