@@ -317,7 +317,10 @@ mod tests {
             judged("rate>50").measured,
             "50, exactly the limit".replace("50,", &format!("{},", Rate(50.0)))
         );
-        assert_eq!(judged("list.p95<1s").measured, NOTHING_MEASURED);
+        assert_eq!(
+            judged("list.p95<1s").measured,
+            "nothing was measured that it applies to"
+        );
         assert_eq!(judged("put.count>=1").measured, "1");
     }
 

@@ -104,6 +104,34 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ended_badly_says_so_first_and_of_each_figure_that_a_program_reads() {
+        let mut record = crate::document::example::load("get", 400, 1_000, 0);
+        record.outcome = record::Outcome {
+            status: record::Status::Interrupted,
+            exit_code: 130,
+            message: Some("stopped by signal 2".into()),
+        };
+        let mut study = analyze::study(&[record], &analyze::StudyOptions::default());
+        study.findings.clear();
+        let text = crate::study_markdown(&study);
+        let ended = "it did not end well: stopped by signal 2";
+        assert!(
+            text.contains(&format!("- What is here does not count: {ended}.\n")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("With reservations: {ended}")),
+            "{text}"
+        );
+        let csv = crate::study_csv(&study);
+        let mut iops = csv.lines().filter(|line| line.contains(",iops,"));
+        assert!(
+            iops.all(|line| line.contains(&format!("does not count: {ended}"))),
+            "{csv}"
+        );
+    }
+
+    #[test]
     fn the_place_of_a_finding_stands_once() {
         assert_eq!(with_place("short", Some("run")), "short (run)");
         assert_eq!(with_place("short (run)", Some("run")), "short (run)");
