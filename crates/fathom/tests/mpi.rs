@@ -13,6 +13,8 @@ mod apart;
 mod beforehand;
 #[path = "mpi/bound.rs"]
 mod bound;
+#[path = "mpi/ending.rs"]
+mod ending;
 #[path = "mpi/experiment.rs"]
 mod experiment;
 #[path = "mpi/files.rs"]

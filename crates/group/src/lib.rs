@@ -32,6 +32,6 @@ pub use driver::{Carrier, GroupEvent, drive};
 pub use member::GroupMember;
 pub use message::{Message, Word};
 pub use offset::OffsetRange;
-pub use over_mpi::{ConnectError, Connected, connect};
+pub use over_mpi::{ConnectError, Connected, Left, connect};
 pub use terms::{Act, AgreedStart, MemberEnd, MemberInput};
 pub use timing::GroupTiming;

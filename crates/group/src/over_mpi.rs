@@ -4,28 +4,30 @@ use crate::driver::{Carrier, GroupEvent, drive};
 use crate::terms::MemberInput;
 use crate::timing::GroupTiming;
 use mpi::{MpiChoice, MpiError, World};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sys::{Clock as _, ClockReader, MachineClock};
 
-/// The library may wait so long at its end for others before the process ends without it.
-const CLOSE_NS: u64 = 3_000_000_000;
+/// A library that is to end all has so long before the process ends without it.
+const ABORT_NS: u64 = 3_000_000_000;
 /// Messages that are on their way have so long to leave.
 const LEAVE_NS: u64 = 500_000_000;
-/// Others have so long to say that nothing more comes of them.
+/// What was sent before the first spoke its last word has so long to come after it.
 const PART_NS: u64 = 2_000_000_000;
-/// The first waits so long for the last word of all before it says its own.
-const HEAR_NS: u64 = 500_000_000;
+/// Each rank waits so much longer for the last words than the one before it, up to the third: whoever
+/// gives up first ends all.
+const LATER_NS: u64 = 1_000_000_000;
+/// Who stands still while the library ends, or after that, is killed so much later than it would be lost: those that
+/// miss it end all before.
+const STILL_NS: u64 = 3_000_000_000;
 /// Between the last look at what has come and the end of the library: all have looked by then.
 const QUIET_NS: u64 = 30_000_000;
 /// It is looked so often.
 const STEP_NS: u64 = 1_000_000;
 const WATCH_STEP_NS: u64 = 50_000_000;
-/// What is no exit code: the group goes on, or nobody said how it ended.
-const NO_CODE: i32 = i32::MIN;
+/// The exit code where whoever was to say one has gone.
+const UNSAID: i32 = 1;
 
 /// Why there is no group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,19 +42,24 @@ pub enum ConnectError {
 
 /// How a process leaves its group.
 enum Leaving {
-    Close(LeftAtLast),
-    Abort,
+    Close(Unended),
+    Abort(i32),
 }
 
-/// What becomes of a process whose library does not end.
-struct LeftAtLast {
-    /// The exit code of success, where the first did not come to the end.
-    without_first: i32,
-    at_last: AtLast,
-}
+/// What is done, and the exit code that comes of it, where ranks do not come to their end: those of which no last word
+/// came, or none where all had said it and the library does not end.
+type Unended = Box<dyn FnOnce(&[u32]) -> i32 + Send>;
 
-/// What is done before the process ends without the library's end.
-type AtLast = Box<dyn FnOnce() + Send>;
+/// How a rank has left its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// All came to their end.
+    Whole,
+    /// The library failed at its own.
+    Failed,
+    /// Some rank stands still, and all were ended.
+    Unended,
+}
 
 /// A rank that is connected with the others.
 pub struct Connected {
@@ -63,8 +70,7 @@ pub struct Connected {
     /// What it is asked with.
     pub ask: Sender<MemberInput>,
     leave: Sender<Leaving>,
-    code: Arc<AtomicI32>,
-    thread: JoinHandle<bool>,
+    thread: JoinHandle<Left>,
 }
 
 struct Opened {
@@ -86,14 +92,12 @@ pub fn connect(
     let (opened_to, opened) = channel();
     let (ask, asked) = channel();
     let (leave, leaving) = channel();
-    let code = Arc::new(AtomicI32::new(NO_CODE));
-    let to_exit_with = Arc::clone(&code);
     let body = move || {
         let world = match World::open(&choice) {
             Ok(world) => world,
             Err(error) => {
                 let _whoever_connects_waits = opened_to.send(Err(error));
-                return false;
+                return Left::Failed;
             }
         };
         let opened = Opened {
@@ -102,7 +106,7 @@ pub fn connect(
             library: world.version(),
         };
         let _whoever_connects_waits = opened_to.send(Ok(opened));
-        live(world, timing, clock, &asked, tell, &leaving, &to_exit_with)
+        live(world, timing, clock, &asked, tell, &leaving)
     };
     let thread = std::thread::Builder::new().name("fathom-group".into());
     let thread = thread.spawn(body);
@@ -125,43 +129,32 @@ pub fn connect(
         library,
         ask,
         leave,
-        code,
         thread,
     })
 }
 
 impl Connected {
-    /// Ends the library; whether it ended as it should. Where it does not come to its end, the process ends with
-    /// this code, and `at_last` before that; with another than 0 where the first did not come to the end either, which
-    /// may stand still with all that was to be shown.
+    /// Ends the library when all have come to their end. Where some rank, or the library, does not within the time
+    /// after which a rank is lost, `unended` is called with those ranks, and all are ended with the exit code that it
+    /// gives, this process too where that takes long.
     #[must_use]
-    pub fn close(
-        self,
-        code: i32,
-        without_first: i32,
-        at_last: impl FnOnce() + Send + 'static,
-    ) -> bool {
-        let left = LeftAtLast {
-            without_first,
-            at_last: Box::new(at_last),
-        };
-        self.end(Leaving::Close(left), code)
+    pub fn close(self, unended: impl FnOnce(&[u32]) -> i32 + Send + 'static) -> Left {
+        self.end(Leaving::Close(Box::new(unended)))
     }
 
     /// Ends all ranks, also those that answer nobody.
     pub fn abort(self, code: i32) {
-        let _others_are_lost = self.end(Leaving::Abort, code);
+        let _others_are_lost = self.end(Leaving::Abort(code));
     }
 
-    fn end(self, how: Leaving, code: i32) -> bool {
-        self.code.store(code, Relaxed);
+    fn end(self, how: Leaving) -> Left {
         let _it_has_ended = self.leave.send(how);
         let _it_has_ended_already = self.ask.send(MemberInput::Leave);
-        self.thread.join().unwrap_or(false)
+        self.thread.join().unwrap_or(Left::Failed)
     }
 }
 
-/// From the first message to the last call; whether that went well.
+/// From the first message to the last call.
 fn live(
     mut world: World,
     timing: GroupTiming,
@@ -169,39 +162,38 @@ fn live(
     asked: &Receiver<MemberInput>,
     mut tell: impl FnMut(GroupEvent),
     leaving: &Receiver<Leaving>,
-    code: &Arc<AtomicI32>,
-) -> bool {
+) -> Left {
     let place = (world.rank(), world.size());
     let by = (&clock, ClockReader::own(clock));
     drive(&mut world, place, timing, by, asked, &mut tell);
     // Nothing is told any more: whoever waits for that sees it.
     drop(tell);
     // A last word may be on its way when nobody drives any more.
-    let until = clock.now().saturating_add(LEAVE_NS);
-    while clock.now() < until && world.has_sent() == Ok(false) {
-        clock.sleep_until(clock.now() + 1_000_000);
-    }
+    await_that(&clock, LEAVE_NS, || world.has_sent() != Ok(false));
     let how = leaving.recv();
-    // Whoever was to say it has gone, and with it the code.
-    let unsaid = || LeftAtLast {
-        without_first: NO_CODE,
-        at_last: Box::new(|| ()),
-    };
-    match how.unwrap_or_else(|_| Leaving::Close(unsaid())) {
-        Leaving::Close(left) => {
-            let _watch_over_it = watch_the_end(code, left.at_last);
-            if !part(&mut world, &clock) {
-                let _not_that_of_a_fault =
-                    code.compare_exchange(0, left.without_first, Relaxed, Relaxed);
-            }
-            return world.close().is_ok();
-        }
-        Leaving::Abort => {
-            let _watch_over_it = watch_the_end(code, Box::new(|| ()));
-            world.abort(code.load(Relaxed));
-        }
+    match how.unwrap_or_else(|_| Leaving::Close(Box::new(|_| UNSAID))) {
+        Leaving::Close(unended) => leave(world, &clock, timing.lost_after_ns, unended),
+        Leaving::Abort(code) => abort(world, code),
     }
-    false
+}
+
+/// Ends the library with all others, or all others.
+fn leave(mut world: World, clock: &MachineClock, lost_after_ns: u64, unended: Unended) -> Left {
+    let patience_ns = lost_after_ns.saturating_add(LATER_NS * u64::from(world.rank().min(2)));
+    let silent = part(&mut world, clock, patience_ns);
+    if silent.is_empty() {
+        // Past its library's end nobody hears whether a process comes to its own.
+        sys::end_when_still_for(lost_after_ns.saturating_add(STILL_NS));
+        let _watch_over_it = watch_the_end(patience_ns, move || unended(&[]));
+        return world.close().map_or(Left::Failed, |()| Left::Whole);
+    }
+    abort(world, unended(&silent))
+}
+
+fn abort(world: World, code: i32) -> Left {
+    let _watch_over_it = watch_the_end(ABORT_NS, move || code);
+    world.abort(code);
+    Left::Unended
 }
 
 /// Takes what others had sent before they heard of the end: a library that has it left when it ends
@@ -209,21 +201,26 @@ fn live(
 /// when it has heard that of all, so that all hear it and call the library no more at about the same time:
 /// over TCP, MPICH 4 (UCX) waits in its end for an answer of each peer, which one that still asks it gives
 /// at once and one that has come to its own end never does.
-/// Not where the first was waited for in vain.
-fn part(world: &mut World, clock: &MachineClock) -> bool {
+/// Who was waited for in vain: for others than the first that is the first, which ends all where it misses one.
+fn part(world: &mut World, clock: &MachineClock, patience_ns: u64) -> Vec<u32> {
     let is_first = world.rank() == 0;
-    if is_first {
-        await_that(clock, HEAR_NS, || world.has_heard_all() != Ok(false));
+    let mut is_broken = !is_first && world.part().is_err();
+    let mut silent = Vec::new();
+    await_that(clock, patience_ns, || {
+        is_broken |= world.has_heard_all().is_err();
+        silent = world.unparted();
+        silent.retain(|rank| is_first || *rank == 0);
+        is_broken || silent.is_empty()
+    });
+    if is_broken {
+        return Vec::new();
     }
-    if world.part().is_err() {
-        return true;
-    }
-    await_that(clock, PART_NS, || world.has_parted() != Ok(false));
-    let has_parted = is_first || world.has_parted_from(0);
-    if has_parted {
+    if silent.is_empty() {
+        let _a_broken_library_ends_by_itself = if is_first { world.part() } else { Ok(()) };
+        await_that(clock, PART_NS, || world.has_parted() != Ok(false));
         clock.sleep_until(clock.now() + QUIET_NS);
     }
-    has_parted
+    silent
 }
 
 /// Waits until something is so, as long as that of time in which this process is awake.
@@ -237,21 +234,17 @@ fn await_that(clock: &MachineClock, most_ns: u64, mut is_so: impl FnMut() -> boo
     });
 }
 
-/// Ends the process where the library does not come to its end while this is kept: it may wait for ever for a rank
-/// that answers nobody.
-fn watch_the_end(code: &Arc<AtomicI32>, at_last: AtLast) -> Sender<()> {
-    let code = Arc::clone(code);
+/// Ends the process with a code where the library does not come to its end while this is kept: it may wait for ever
+/// for a rank that answers nobody.
+fn watch_the_end(within_ns: u64, code: impl FnOnce() -> i32 + Send + 'static) -> Sender<()> {
     let (is_watched, watched) = channel::<()>();
     let watch = move || {
         let step = Duration::from_nanos(WATCH_STEP_NS);
         let has_ended = || watched.recv_timeout(step) == Err(RecvTimeoutError::Disconnected);
         let clock = MachineClock::monotonic();
-        if sys::over_while_awake(&clock, CLOSE_NS, WATCH_STEP_NS, has_ended) {
-            return;
+        if !sys::over_while_awake(&clock, within_ns, WATCH_STEP_NS, has_ended) {
+            sys::exit_at_once(code());
         }
-        at_last();
-        let code = code.load(Relaxed);
-        sys::exit_at_once(if code == NO_CODE { 1 } else { code });
     };
     let thread = std::thread::Builder::new().name("fathom-watch".into());
     let _without_a_watch_the_library_is_trusted = thread.spawn(watch);

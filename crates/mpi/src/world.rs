@@ -135,10 +135,10 @@ impl World {
         Ok(self.has_heard_all()? && self.has_sent()?)
     }
 
-    /// Whether this one has said so.
+    /// With whom messages were exchanged, and who has not said its last word.
     #[must_use]
-    pub fn has_parted_from(&self, rank: u32) -> bool {
-        self.parted.contains(&rank)
+    pub fn unparted(&self) -> Vec<u32> {
+        self.peers.difference(&self.parted).copied().collect()
     }
 
     /// Lets go of what has been sent.
@@ -350,9 +350,11 @@ mod tests {
         one.part().unwrap();
         two.send(0, &[7; 3 * INLINE]).unwrap();
         assert!(!one.has_parted().unwrap(), "the other may say more");
+        assert_eq!(one.unparted(), [1]);
         two.part().unwrap();
         assert!(two.has_parted().unwrap());
         assert!(one.has_parted().unwrap());
+        assert_eq!(one.unparted(), []);
         assert!(one.calls.waiting(HEAD_TAG).unwrap().is_none());
         assert!(one.calls.waiting(BODY_TAG).unwrap().is_none());
         // A last word that comes early is no message.

@@ -21,6 +21,7 @@ mod process;
 mod rename;
 mod signals;
 mod socket;
+mod standstill;
 mod terminal;
 mod transfers;
 mod vigil;
@@ -59,6 +60,7 @@ pub use signals::{
     stopped_by, stopped_code, wait_for_children, was_woken,
 };
 pub use socket::{connect_at_once, connect_patiently, patiently};
+pub use standstill::end_when_still_for;
 pub use terminal::{terminal_size, yield_to_others};
 pub use transfers::{fallocate, fdatasync, fsync, pread, pwrite};
 pub use vigil::{Standstill, Vigil, over_while_awake};

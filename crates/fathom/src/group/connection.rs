@@ -3,10 +3,10 @@
 use super::alive::RankProcess;
 use super::view::{GroupView, locked};
 use super::words::{SAID, fault_of, fault_word, said, unawaited};
-use crate::exit::say_last;
+use crate::exit::{as_heard, say_last};
 use anyhow::Result;
 use group::{
-    AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, MemberInput, Word, connect,
+    AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, Left, MemberInput, Word, connect,
 };
 use host::{PeerFault, Peers};
 use mpi::MpiChoice;
@@ -312,12 +312,16 @@ impl RankLink {
         let Some(own) = locked(&self.own).take() else {
             return code;
         };
-        let [heard, without_root] = [code, PeerFault::LOST].map(crate::exit::as_heard);
         if !self.seen.lost().is_empty() {
             say_last(code);
-            own.abort(heard);
-        } else if own.close(heard, without_root, move || say_last(code)) {
-            super::leaving::ended_whole(self.size);
+            own.abort(as_heard(code));
+            return code;
+        }
+        let of_unended = code.max(PeerFault::LOST);
+        match own.close(super::ending::unended(self, of_unended)) {
+            Left::Unended => return of_unended,
+            Left::Whole => super::leaving::ended_whole(self.size),
+            Left::Failed => (),
         }
         code
     }

@@ -7,7 +7,7 @@ use super::launched::Launch;
 use super::together::WorkEnd;
 use super::words::fault_by;
 use crate::context;
-use crate::exit::{code_of, say_end, say_last, told};
+use crate::exit::{as_heard, code_of, say_end, say_last, told};
 use crate::tell::{is_held, say};
 use anyhow::Result;
 use host::{Machine, PeerFault};
@@ -29,11 +29,12 @@ pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
         say(&format!("error: {}", told(error)));
     }
     say_of_lost_root(connection);
-    // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal.
+    // Whoever hears of the end with a loss ends all at once, and launchers kill soon after a signal. It is no success before
+    // all have come to their end.
     let is_cut = !connection.seen().lost().is_empty() || sys::caught_signal().is_some();
     if connection.has_lost_root() {
         say_end(code);
-    } else if connection.is_root() && (is_cut || !is_held()) {
+    } else if connection.is_root() && (is_cut || code != 0 && !is_held()) {
         say_last(code);
     }
     connection.end(code, &why_left(outcome.as_ref().err()))
@@ -49,6 +50,35 @@ pub(super) fn at_last(connection: &RankLink, code: i32, knew_of_lost_root: bool)
         true => code.max(PeerFault::LOST),
         false => code,
     }
+}
+
+/// Ends with a code, once it has said why, where some ranks do not come to their end, or all of them do and the library
+/// does not.
+pub(super) fn unended(
+    connection: &RankLink,
+    code: i32,
+) -> impl FnOnce(&[u32]) -> i32 + Send + 'static {
+    let called = (0..connection.size).map(|rank| connection.called(rank));
+    let called: Vec<String> = called.collect();
+    move |silent| {
+        say(&told_of_unended(&called, silent));
+        say_last(code);
+        as_heard(code)
+    }
+}
+
+fn told_of_unended(called: &[String], silent: &[u32]) -> String {
+    let names = silent.iter().filter_map(|rank| called.get(*rank as usize));
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let what = match (names.is_empty(), silent.contains(&0)) {
+        (true, _) => "a rank, or the MPI library, does not come to its end".to_owned(),
+        (false, true) => format!(
+            "lost at the end: {}, which keeps what all have measured and shows it",
+            names.join(", ")
+        ),
+        (false, false) => format!("lost at the end: {}", names.join(", ")),
+    };
+    format!("error: {what}; what was measured is kept as the record says, and all ranks are ended")
 }
 
 /// Says what became of a root that is lost, where nobody before this rank can.
@@ -192,6 +222,15 @@ mod tests {
         assert_eq!(fault.exit_code, 1);
         assert_eq!(why_left(Some(&Usage("x".into()).into())).exit_code, 2);
         assert_eq!(why_left(None), PeerFault::lost("it had ended already"));
+    }
+
+    #[test]
+    fn who_does_not_come_to_the_end_is_named() {
+        let called = ["a (rank 0)", "b (rank 1)", "c (rank 2)"].map(str::to_owned);
+        let said = |silent: &[u32]| told_of_unended(&called, silent);
+        assert!(said(&[1, 2]).contains("lost at the end: b (rank 1), c (rank 2); what"));
+        assert!(said(&[0]).contains("a (rank 0), which keeps what all have measured"));
+        assert!(said(&[]).contains("the MPI library"));
     }
 
     #[test]
