@@ -84,8 +84,9 @@ pub fn find_limit(
             }
         } else {
             apart = 0;
-            let point = point(per_second, &record, &limit.threshold);
+            let mut point = point(per_second, &record, &limit.threshold);
             let unmeasured = unmeasured(&point, &points, &limit.threshold, &record);
+            point.undecided = unmeasured.is_some();
             let is_searchable = unmeasured.is_none();
             let wanted = silence.next(&mut limit.rates, &point, &record, unmeasured);
             points.push(point);
@@ -266,6 +267,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         latency_p50_ns: all.latency.quantile(0.5),
         latency_p99_ns: all.latency.quantile(0.99),
         holds: result.holds && step.is_some_and(|step| step.holds),
+        undecided: false,
         measured,
         otherwise,
     }
@@ -444,6 +446,7 @@ mod tests {
         let account = found.account;
         assert_eq!((found.records.len(), account.points.len()), (1, 1));
         assert_eq!((account.holds_at, account.breaks_at), (None, None));
+        assert!(account.points[0].undecided);
         let why = account.no_answer.unwrap();
         assert!(why.starts_with("a step at 100 /s had no operation that get.p99<1s applies to"));
         assert!(mock.log.last().unwrap().starts_with("release"));

@@ -108,6 +108,8 @@ pub struct StepResult {
     pub fails: bool,
     /// Whether all thresholds hold, too.
     pub holds: bool,
+    /// The step had no operation that a threshold applies to, and nothing else broke.
+    pub undecided: bool,
 }
 
 impl Record {
@@ -180,9 +182,12 @@ impl Record {
         let tolerates = thresholds.iter().any(ThresholdResult::limits_failures);
         // Wrong bytes are no failure that a threshold of failures tolerates.
         let fails = self.wrong_objects() > 0 || self.operations.errors() > 0 && !tolerates;
+        let missed: Vec<_> = thresholds.iter().filter(|result| !result.holds).collect();
+        let is_decided = missed.is_empty() || missed.iter().any(|result| self.bears_on(result));
         Some(StepResult {
             rate_kept,
             fails,
+            undecided: rate_kept && !fails && !is_decided,
             holds: rate_kept && !fails && thresholds.iter().all(|result| result.holds),
         })
     }
@@ -220,6 +225,9 @@ pub struct SearchPoint {
     pub latency_p99_ns: Option<f64>,
     /// Whether the threshold held, the rate was kept, and nothing failed that may not.
     pub holds: bool,
+    /// It says nothing of its rate: it had no operation that a threshold applies to, and nothing else broke.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// What was measured, for people.
     pub measured: String,
     /// What broke where the threshold that is searched held, for people: failures, a rate that was not kept, another

@@ -210,6 +210,7 @@ fn load() -> LoadAccount {
                 latency_p50_ns: Some(31.0),
                 latency_p99_ns: Some(32.0),
                 holds: true,
+                undecided: true,
                 measured: "33".into(),
                 otherwise: Some("36".into()),
             }],

@@ -37,6 +37,8 @@ pub struct ArrivalPoint {
     pub failed: u64,
     pub unsent: u64,
     pub holds: bool,
+    /// It had no operation that a threshold applies to, and nothing else broke.
+    pub undecided: bool,
     /// Thresholds and what was measured, or why it does not hold.
     pub said: String,
 }
@@ -146,6 +148,7 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
         failed: all.errors,
         unsent: pace.unsent,
         holds: step.holds,
+        undecided: step.undecided,
         said: said.join("; "),
         latency: all.latency,
     })

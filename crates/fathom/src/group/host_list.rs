@@ -128,19 +128,31 @@ fn too_many(name: &str, ranks: &str) -> String {
 }
 
 /// The number that stands behind a host in a file. How many ranks Open MPI may start there at the most
-/// is a number for more ranks than are asked for, which nobody asks for here.
+/// is a number for more ranks than are asked for, which nobody asks for here; it is none for fewer.
 fn slots_of<'l>(words: impl Iterator<Item = &'l str>) -> Result<Option<&'l str>, String> {
-    let mut slots = None;
+    let (mut slots, mut most) = (None, None);
     for word in words {
         match word.split_once('=') {
             Some(("slots", number)) if slots.is_none() => slots = Some(number),
-            Some(("max_slots" | "max-slots", number)) if number.parse::<u32>().is_ok() => {}
+            Some(("max_slots" | "max-slots", number))
+                if most.is_none() && number.parse::<u32>().is_ok() =>
+            {
+                most = number.parse::<u32>().ok();
+            }
             Some(_) | None => {
                 return Err(format!(
                     "{word:?} is no slots=N, which may follow the name of a host"
                 ));
             }
         }
+    }
+    let asked = slots.map_or(Some(1), |slots| slots.parse().ok());
+    if let (Some(asked), Some(most)) = (asked, most)
+        && asked > most
+    {
+        return Err(format!(
+            "slots={asked} are more ranks than max_slots={most} allows"
+        ));
     }
     Ok(slots)
 }
@@ -227,6 +239,8 @@ mod tests {
             ("a:2 slots=2\n", "line 1: \"a:2\" has a number"),
             ("a b\n", "line 1: \"b\" is no slots=N"),
             ("a slots=2 max=3\n", "line 1: \"max=3\" is no slots=N"),
+            ("a slots=4 max_slots=2\n", "line 1: slots=4 are more ranks"),
+            ("a max_slots=0\n", "line 1: slots=1 are more ranks"),
             ("a max_slots=x\n", "line 1: \"max_slots=x\" is no slots=N"),
             ("a slots=2 slots=3\n", "line 1: \"slots=3\" is no slots=N"),
             ("a slots=40000\na slots=40000\n", "a:80000: a host has"),

@@ -85,7 +85,7 @@ impl Launcher {
         let words = shlex::split(asked)
             .ok_or_else(|| format!("--launcher {asked}: a quote is not closed"))?;
         let mut words = words.into_iter();
-        let Some(name) = words.next() else {
+        let Some(name) = words.next().filter(|name| !name.is_empty()) else {
             return Err(
                 "--launcher is empty; it is auto, mpirun, mpiexec, srun, or a command".into(),
             );

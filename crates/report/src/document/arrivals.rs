@@ -60,9 +60,10 @@ pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> 
             let value = point.latency.quantile(percent / 100.0).filter(|_| enough);
             CellValue::of(value, ValueUnit::Time)
         };
-        let result = match point.holds {
-            true => CellValue::Text("holds".to_owned()),
-            false => CellValue::Missed("breaks".to_owned()),
+        let result = match (point.undecided, point.holds) {
+            (true, _) => CellValue::Text("undecided".to_owned()),
+            (false, true) => CellValue::Text("holds".to_owned()),
+            (false, false) => CellValue::Missed("breaks".to_owned()),
         };
         let said = match point.said.as_str() {
             "" => CellValue::Nothing,
@@ -136,6 +137,7 @@ pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> Vec<KneeLine> {
                     rate: point.rate,
                     latency: point.latency.quantile(percent / 100.0)?,
                     holds: point.holds,
+                    undecided: point.undecided,
                 })
             })
             .collect(),

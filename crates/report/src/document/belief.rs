@@ -124,10 +124,16 @@ mod tests {
             "{text}"
         );
         let csv = crate::study_csv(&study);
-        let mut iops = csv.lines().filter(|line| line.contains(",iops,"));
+        let rows: Vec<&str> = csv.lines().skip(1).collect();
+        let told = format!("does not count: {ended}");
         assert!(
-            iops.all(|line| line.contains(&format!("does not count: {ended}"))),
+            rows.len() > 3 && rows.iter().all(|row| row.contains(&told)),
             "{csv}"
+        );
+        let json = crate::study_json(&study);
+        assert!(
+            json.contains(&format!("\"ended_badly\": \"{ended}\"")),
+            "{json}"
         );
     }
 

@@ -12,6 +12,7 @@ pub(crate) struct KneePoint {
     /// Nanoseconds.
     pub(crate) latency: f64,
     pub(crate) holds: bool,
+    pub(crate) undecided: bool,
 }
 
 /// One arm and percentile.
@@ -75,10 +76,10 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
     let mut out = Frame::line_of_arm(line.arm, line.secondary, places);
     for point in points {
         let (x, y) = place(point);
-        let (class, word) = if point.holds {
-            ("", "holds")
-        } else {
-            (" hollow", "breaks")
+        let (class, word) = match (point.undecided, point.holds) {
+            (true, _) => (" hollow", "undecided"),
+            (false, true) => ("", "holds"),
+            (false, false) => (" hollow", "breaks"),
         };
         let _infallible = write!(
             out,
@@ -126,6 +127,7 @@ mod tests {
             rate,
             latency: 1e6 + rate * rate,
             holds: knee.is_some_and(|knee| rate <= knee),
+            undecided: false,
         };
         KneeLine {
             arm: 0,
@@ -202,6 +204,7 @@ mod tests {
             rate: 1.0,
             latency,
             holds: true,
+            undecided: false,
         });
         assert_eq!(
             knee(

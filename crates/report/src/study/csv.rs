@@ -47,7 +47,11 @@ pub fn study_csv(study: &Study) -> String {
                     told.extend(bounds_cells(cell, figure));
                     told
                 } else {
-                    run_cells(study, line, value)
+                    let mut told = run_cells(study, line, value);
+                    if let Some(note) = told.last_mut() {
+                        note_of(study, None, note);
+                    }
+                    told
                 };
                 push_row(&mut out, &[of.as_slice(), &told].concat());
             }

@@ -45,18 +45,27 @@ fn curve(search: &SearchAccount) -> Vec<Vec<String>> {
             time(point.latency_p99_ns),
             point.unsent.to_string(),
             point.errors.to_string(),
-            if point.holds { "holds" } else { "breaks" }.to_owned(),
+            word(point).to_owned(),
             point.measured.clone(),
         ]
     }));
     rows
 }
 
+fn word(point: &SearchPoint) -> &'static str {
+    match (point.undecided, point.holds) {
+        (true, _) => "undecided",
+        (false, true) => "holds",
+        (false, false) => "breaks",
+    }
+}
+
 /// What broke at that rate, where it is not the threshold that was searched.
 fn otherwise(search: &SearchAccount, rate: f64) -> String {
     let mut points = search.points.iter();
+    let broke = |point: &&SearchPoint| !point.holds && !point.undecided;
     let point =
-        points.find(|point| !point.holds && point.asked_per_second.total_cmp(&rate).is_eq());
+        points.find(|point| broke(point) && point.asked_per_second.total_cmp(&rate).is_eq());
     let why = point.and_then(|point| point.otherwise.as_ref());
     why.map_or_else(String::new, |why| format!(" ({})", on_one_line(why)))
 }
@@ -120,6 +129,24 @@ mod tests {
             let text = knee_text(&search, no_point, TextLayout::default());
             assert!(text.ends_with(&end), "{text}");
         }
+    }
+
+    #[test]
+    fn a_step_that_decides_nothing_does_not_break() {
+        let point = |holds, undecided| SearchPoint {
+            asked_per_second: 100.0,
+            holds,
+            undecided,
+            otherwise: Some("x".into()),
+            ..SearchPoint::default()
+        };
+        let words = [(true, false), (false, false), (false, true)].map(|(a, b)| word(&point(a, b)));
+        assert_eq!(words, ["holds", "breaks", "undecided"]);
+        let search = SearchAccount {
+            points: vec![point(false, true)],
+            ..SearchAccount::default()
+        };
+        assert_eq!(otherwise(&search, 100.0), "");
     }
 
     #[test]
