@@ -1,7 +1,7 @@
 //! The search for the highest rate at which a threshold holds: one arm, a step a rate.
 
 use crate::{Conduct, KeepError, KneeSearch, LabError, MOST_FAILURES, Turn, Work};
-use record::{Record, SearchAccount, SearchPoint, Status, Threshold, ThresholdResult};
+use record::{Record, SearchAccount, SearchPoint, Status, StepVerdict, Threshold, ThresholdResult};
 use units::Rate;
 
 /// The highest exit code of a load that ended by itself; a signal's are above.
@@ -266,7 +266,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         errors: all.errors,
         latency_p50_ns: all.latency.quantile(0.5),
         latency_p99_ns: all.latency.quantile(0.99),
-        holds: result.holds && step.is_some_and(|step| step.holds),
+        holds: result.holds && step.is_some_and(|step| step.verdict == StepVerdict::Holds),
         undecided: false,
         measured,
         otherwise,

@@ -62,7 +62,7 @@ pub use left::{LeftKind, LeftOver, Removed};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
-    SigningCost, StepResult,
+    SigningCost, StepResult, StepVerdict,
 };
 pub use lost::{LostCell, LostCells};
 pub use machine::{by_machine, by_nearest_device, devices_of_machine, nearest_of_all};

@@ -106,10 +106,17 @@ pub struct StepResult {
     pub rate_kept: bool,
     /// Whether operations failed and no threshold says how many may.
     pub fails: bool,
-    /// Whether all thresholds hold, too.
-    pub holds: bool,
-    /// The step had no operation that a threshold applies to, and nothing else broke.
-    pub undecided: bool,
+    pub verdict: StepVerdict,
+}
+
+/// What a step says of its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepVerdict {
+    /// The rate was kept, nothing failed that may not, and all thresholds hold.
+    Holds,
+    Breaks,
+    /// It had no operation that a threshold applies to, and nothing else broke.
+    Undecided,
 }
 
 impl Record {
@@ -183,12 +190,16 @@ impl Record {
         // Wrong bytes are no failure that a threshold of failures tolerates.
         let fails = self.wrong_objects() > 0 || self.operations.errors() > 0 && !tolerates;
         let missed: Vec<_> = thresholds.iter().filter(|result| !result.holds).collect();
-        let is_decided = missed.is_empty() || missed.iter().any(|result| self.bears_on(result));
+        let is_missed = missed.iter().any(|result| self.bears_on(result));
+        let verdict = match rate_kept && !fails && !is_missed {
+            false => StepVerdict::Breaks,
+            true if missed.is_empty() => StepVerdict::Holds,
+            true => StepVerdict::Undecided,
+        };
         Some(StepResult {
             rate_kept,
             fails,
-            undecided: rate_kept && !fails && !is_decided,
-            holds: rate_kept && !fails && thresholds.iter().all(|result| result.holds),
+            verdict,
         })
     }
 }
@@ -308,10 +319,13 @@ mod tests {
                 ..Record::default()
             };
             record.hold_to_start(units::Nanos(1));
-            record.step_result().map(|step| step.holds)
+            record.step_result().map(|step| step.verdict)
         };
         let cut = [Status::Interrupted, Status::Incomplete].map(|status| step(status, 0));
-        assert_eq!((step(Status::Ok, 1), cut), (Some(true), [None, None]));
+        assert_eq!(
+            (step(Status::Ok, 1), cut),
+            (Some(StepVerdict::Holds), [None, None])
+        );
         assert_eq!(step(Status::Ok, 2), None);
     }
 
@@ -336,7 +350,11 @@ mod tests {
         record.operations.insert("get", requests);
         record.effective.insert("arrival".into(), "poisson".into());
         assert_eq!(record.begun_by_schedule(), 78);
-        assert!(record.step_result().unwrap().holds, "chance moves a third");
+        let verdict = |record: &Record| record.step_result().unwrap().verdict;
+        assert_eq!(verdict(&record), StepVerdict::Holds, "chance moves a third");
+        let mut of_puts = record.clone();
+        of_puts.hold_against(&[Threshold::parse("put.p95<1s").unwrap()]);
+        assert_eq!(verdict(&of_puts), StepVerdict::Undecided, "there were none");
         // Two of 80 turns are more than one of a hundred.
         record.pace.as_mut().unwrap().unsent = 2;
         assert!(!record.step_result().unwrap().rate_kept);
@@ -348,9 +366,7 @@ mod tests {
         });
         record.hold_against(&[Threshold::parse("errors<5%").unwrap()]);
         let step = record.step_result().unwrap();
-        assert!(
-            step.fails && !step.holds,
-            "wrong bytes are tolerated by nothing"
-        );
+        assert!(step.fails, "wrong bytes are tolerated by nothing");
+        assert_eq!(step.verdict, StepVerdict::Breaks);
     }
 }

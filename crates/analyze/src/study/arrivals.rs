@@ -2,7 +2,7 @@
 //! held.
 
 use super::{LeftOut, StudyArm};
-use record::{Histogram, Record, percentile_has_support};
+use record::{Histogram, Record, StepVerdict, percentile_has_support};
 use std::collections::BTreeMap;
 
 /// Fewer rates are no curve.
@@ -147,8 +147,8 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
         succeeded: all.count,
         failed: all.errors,
         unsent: pace.unsent,
-        holds: step.holds,
-        undecided: step.undecided,
+        holds: step.verdict == StepVerdict::Holds,
+        undecided: step.verdict == StepVerdict::Undecided,
         said: said.join("; "),
         latency: all.latency,
     })
