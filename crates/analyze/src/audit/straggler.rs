@@ -56,10 +56,13 @@ fn check(record: &Record) -> Vec<Finding> {
                 format!("had a mean latency of {own}, the others {others}")
             }
         };
-        let busiest = busiest(host, &hosts)
-            .unwrap_or_else(|| "nothing on it is known to have been busy".to_owned());
-        let still = stood_still(host.host).unwrap_or_default();
-        Some(format!("{} {did}; {busiest}{still}", slow.name))
+        let why = stopped(host.part).unwrap_or_else(|| {
+            let busiest = busiest(host, &hosts);
+            let busiest = busiest.as_deref();
+            let busiest = busiest.unwrap_or("nothing on it is known to have been busy");
+            format!("{busiest}{}", stood_still(host.host).unwrap_or_default())
+        });
+        Some(format!("{} {did}; {why}", slow.name))
     });
     let told: Vec<String> = told.collect();
     vec![RULE.finding(
@@ -67,6 +70,12 @@ fn check(record: &Record) -> Vec<Finding> {
         few_told(told),
         "run on that host alone and on another alone; mend it or leave it out, and repeat",
     )]
+}
+
+/// For how long its own generator stood still at the longest: that explains more than what was busy.
+fn stopped(part: &Record) -> Option<String> {
+    let longest = part.longest_stop_ns();
+    (longest > 0).then(|| format!("its generator stood still for {}", Nanos(longest)))
 }
 
 /// For how long a host did next to nothing of what it did else, where that was a large part of the time.
@@ -194,6 +203,25 @@ mod tests {
         });
         let waited = "some task on it waited for memory for 60% of the time";
         assert_eq!(text, format!("{did}{waited}"));
+    }
+
+    #[test]
+    fn a_generator_that_stood_still_needs_no_other_reason() {
+        let record = group_of(3, |rank, part| {
+            if rank == 1 {
+                part.elapsed_ns *= 2;
+                part.generator_mut().machine.steal_share = Some(0.4);
+                part.stops = vec![record::Stoppage {
+                    start_ns: SECOND,
+                    end_ns: 3 * SECOND,
+                    suspended_ns: 0,
+                }];
+            }
+        });
+        let text = only(&check(&record)).to_owned();
+        let why =
+            "node1 (rank 1) did 50% of what the median host did; its generator stood still for 2 s";
+        assert_eq!(text, why);
     }
 
     #[test]
