@@ -1191,6 +1191,44 @@ fn a_target_that_the_engine_does_not_use_is_told_and_not_made() {
     }
 }
 
+/// The achieved share of the rate that was asked.
+fn kept(record: &Record) -> f64 {
+    let pace = record.pace.as_ref().expect("a rate was asked");
+    assert_eq!(pace.unsent, 0, "{pace:?}");
+    pace.achieved_per_second / pace.asked_per_second.expect("of operations")
+}
+
+#[test]
+fn a_worker_that_waits_for_others_between_passes_owes_nothing_meanwhile() {
+    let place = Place::new();
+    let record = place.measure(
+        "x --file-size 512k --write-percent 100 --verify --verify-when passes --rate-iops 200 --threads 2 --arrival poisson --seed 5 --duration 4s",
+    );
+    let kept = kept(&record);
+    assert!((0.7..1.4).contains(&kept), "{:?}", record.pace);
+    for kind in ["read", "write"] {
+        // The one of the workers that chance gave fewer pauses waits for some tenths of a second.
+        let p90 = record.operations.kind(kind).unwrap().latency.quantile(0.9);
+        assert!(p90.unwrap() < 100e6, "{kind}: {p90:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_waits_at_the_stonewall_for_what_others_have_done_owes_nothing_meanwhile() {
+    let place = Place::new();
+    let model = "latency=1ms,servers=4,stall=1.95s+1s";
+    let record = place.measure(&format!(
+        "x --file-size 16M --engine sim --sim-model {model} --write-percent 100 --random --rate-iops 200 --threads 4 --stonewall 2s --wear-out --run-until-complete"
+    ));
+    let writes = record.operations.kind("write").unwrap();
+    // One waits for the device, and none for that one.
+    let waited =
+        [&writes.latency, writes.service.as_ref().unwrap()].map(|times| times.mean().unwrap());
+    assert!(waited[0] - waited[1] < 1e6, "{waited:?}");
+    let kept = kept(&record);
+    assert!((0.9..1.05).contains(&kept), "{:?}", record.pace);
+}
+
 #[test]
 fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
     let place = Place::new();

@@ -17,10 +17,12 @@ const LEAVE_NS: u64 = 500_000_000;
 const PART_NS: u64 = 2_000_000_000;
 /// Each rank waits so much longer for the last words than the one before it, up to the third: whoever
 /// gives up first ends all.
-const LATER_NS: u64 = 1_000_000_000;
+const LATER_NS: u64 = 1_500_000_000;
+/// Whoever has waited for long enough looks for so long all the same: all may have stood still together.
+const LEAST_NS: u64 = 500_000_000;
 /// Who stands still while the library ends, or after that, is killed so much later than it would be lost: those that
 /// miss it end all before.
-const STILL_NS: u64 = 3_000_000_000;
+const STILL_NS: u64 = 4_000_000_000;
 /// Between the last look at what has come and the end of the library: all have looked by then.
 const QUIET_NS: u64 = 30_000_000;
 /// It is looked so often.
@@ -42,7 +44,8 @@ pub enum ConnectError {
 
 /// How a process leaves its group.
 enum Leaving {
-    Close(Unended),
+    /// After it has waited for so long already for others to hear of the end.
+    Close(Duration, Unended),
     Abort(i32),
 }
 
@@ -134,12 +137,16 @@ pub fn connect(
 }
 
 impl Connected {
-    /// Ends the library when all have come to their end. Where some rank, or the library, does not within the time
-    /// after which a rank is lost, `unended` is called with those ranks, and all are ended with the exit code that it
-    /// gives, this process too where that takes long.
+    /// Ends the library when all have come to their end, for which this one has waited for so long already. Where
+    /// some rank, or the library, does not within the time after which a rank is lost, `unended` is called with those
+    /// ranks, and all are ended with the exit code that it gives, this process too where that takes long.
     #[must_use]
-    pub fn close(self, unended: impl FnOnce(&[u32]) -> i32 + Send + 'static) -> Left {
-        self.end(Leaving::Close(Box::new(unended)))
+    pub fn close(
+        self,
+        waited: Duration,
+        unended: impl FnOnce(&[u32]) -> i32 + Send + 'static,
+    ) -> Left {
+        self.end(Leaving::Close(waited, Box::new(unended)))
     }
 
     /// Ends all ranks, also those that answer nobody.
@@ -171,16 +178,26 @@ fn live(
     // A last word may be on its way when nobody drives any more.
     await_that(&clock, LEAVE_NS, || world.has_sent() != Ok(false));
     let how = leaving.recv();
-    match how.unwrap_or_else(|_| Leaving::Close(Box::new(|_| UNSAID))) {
-        Leaving::Close(unended) => leave(world, &clock, timing.lost_after_ns, unended),
+    let unsaid = || Leaving::Close(Duration::ZERO, Box::new(|_| UNSAID));
+    match how.unwrap_or_else(|_| unsaid()) {
+        Leaving::Close(waited, unended) => {
+            leave(world, &clock, (timing.lost_after_ns, waited), unended)
+        }
         Leaving::Abort(code) => abort(world, code),
     }
 }
 
 /// Ends the library with all others, or all others.
-fn leave(mut world: World, clock: &MachineClock, lost_after_ns: u64, unended: Unended) -> Left {
+fn leave(
+    mut world: World,
+    clock: &MachineClock,
+    (lost_after_ns, waited): (u64, Duration),
+    unended: Unended,
+) -> Left {
     let patience_ns = lost_after_ns.saturating_add(LATER_NS * u64::from(world.rank().min(2)));
-    let silent = part(&mut world, clock, patience_ns);
+    let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+    let left_ns = patience_ns.saturating_sub(waited_ns).max(LEAST_NS);
+    let silent = part(&mut world, clock, left_ns);
     if silent.is_empty() {
         // Past its library's end nobody hears whether a process comes to its own.
         sys::end_when_still_for(lost_after_ns.saturating_add(STILL_NS));

@@ -130,6 +130,9 @@ impl Root {
         for known in &mut self.ranks {
             known.heard = known.heard.saturating_add(away);
         }
+        if let Phase::Ending { since } = &mut self.phase {
+            *since = since.saturating_add(away);
+        }
     }
 
     fn last_word(&self) -> Message {

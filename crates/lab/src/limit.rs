@@ -297,6 +297,7 @@ mod tests {
             pace: Some(PaceAccount {
                 asked_per_second: Some(per_second),
                 achieved_per_second: per_second.min(capacity),
+                over_ns: Some(10_000_000_000),
                 ..PaceAccount::default()
             }),
             ..reads(1000)
@@ -319,6 +320,7 @@ mod tests {
         record.pace = Some(PaceAccount {
             asked_per_second: Some(100.0),
             achieved_per_second: 100.0,
+            over_ns: Some(10_000_000_000),
             ..PaceAccount::default()
         });
         let searched = Threshold::parse("errors<1%").unwrap();
@@ -379,9 +381,12 @@ mod tests {
         let mut mock = Mock::new(|_, work, _| {
             let mut record = step(work, 1e9);
             record.effective.insert("arrival".into(), "poisson".into());
-            // 74 of 100 is within three roots of a count.
+            // 74 where 100 were due is within three roots of that.
             record.operations = reads(74).operations;
-            record.pace.as_mut().unwrap().achieved_per_second *= 0.74;
+            let pace = record.pace.as_mut().unwrap();
+            pace.achieved_per_second *= 0.74;
+            let seconds = 100.0 / pace.asked_per_second.unwrap();
+            pace.over_ns = Some(units::lossless::f64_to_u64_saturating(seconds * 1e9));
             Ok(record)
         });
         let (found, _) = find(&mut mock).unwrap();
@@ -489,6 +494,7 @@ mod tests {
             pace: Some(PaceAccount {
                 asked_per_second: Some(100.0),
                 achieved_per_second: 60.0,
+                over_ns: Some(10_000_000_000),
                 ..PaceAccount::default()
             }),
             ..reads(1000)

@@ -120,10 +120,13 @@ impl Record {
     }
 
     /// Bytes of all kinds a second of the time in which a schedule asked for them; `None` where kinds
-    /// share no time.
+    /// share no time, and it is not known in which of it they were asked for.
     #[must_use]
     pub fn paced_bytes_per_second(&self) -> Option<f64> {
-        let paced_ns = self.elapsed_of_all()?.saturating_add(self.unmeasured_ns());
+        let shared = self.elapsed_of_all();
+        let shared = shared.map(|ns| ns.saturating_add(self.unmeasured_ns()));
+        let told = || self.pace.as_ref().and_then(|pace| pace.over_ns);
+        let paced_ns = shared.or_else(told).filter(|ns| *ns > 0)?;
         Some(u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(paced_ns))
     }
 

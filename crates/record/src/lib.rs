@@ -68,7 +68,7 @@ pub use lost::{LostCell, LostCells};
 pub use machine::{by_machine, by_nearest_device, devices_of_machine, nearest_of_all};
 pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
-pub use pace::PaceAccount;
+pub use pace::{JudgedRate, PaceAccount};
 pub use plan::hash_of;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{

@@ -3,6 +3,7 @@
 use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Bytes;
 use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,16 +51,60 @@ impl Record {
     }
 
     /// The share by which chance alone moves the number of operations that a schedule starts: a
-    /// Poisson count varies by its root, of which this is three; a constant one by the operation at
+    /// Poisson count varies by the root of how many are due, of which this is three; a constant one by the operation at
     /// each end.
     #[must_use]
     pub fn chance_of_pace(&self) -> f64 {
-        let begun = u64_to_f64(self.begun_by_schedule().max(1));
+        let asked = self.pace.as_ref().and_then(|pace| pace.asked_per_second);
+        let due = asked.map(|asked| asked * u64_to_f64(self.paced_ns()) / 1e9);
+        let due = due.filter(|due| due.is_finite() && *due > 0.0);
+        let due = due.unwrap_or_else(|| u64_to_f64(self.begun_by_schedule()));
+        let due = due.max(1.0);
         match self.effective.get("arrival").map(String::as_str) {
-            Some("poisson") => 3.0 / begun.sqrt(),
-            Some(_) | None => 2.0 / begun,
+            Some("poisson") => 3.0 / due.sqrt(),
+            Some(_) | None => 2.0 / due,
         }
     }
+
+    /// The rate by which it is judged whether the pace was kept. Of two the longer gap of each operation holds, so
+    /// that one of them alone is reached where all are of one size; where they are not, less than both may have
+    /// been due, and nothing is known of what came to more than half of each.
+    #[must_use]
+    pub fn judged_rate(&self) -> Option<JudgedRate> {
+        let pace = self.pace.as_ref()?;
+        let operations = pace.asked_per_second.map(|asked| JudgedRate {
+            is_of_bytes: false,
+            asked,
+            achieved: pace.achieved_per_second,
+        });
+        let moved = self.paced_bytes_per_second();
+        let bytes = pace.asked_bytes_per_second.zip(moved);
+        let bytes = bytes.map(|(asked, achieved)| JudgedRate {
+            is_of_bytes: true,
+            asked,
+            achieved,
+        });
+        let (Some(operations), Some(bytes)) = (operations, bytes) else {
+            return operations.or(bytes);
+        };
+        let size = self.effective.get("block-size");
+        let is_of_one_size = size.is_some_and(|size| Bytes::parse(size).is_ok());
+        let [of_operations, of_bytes] = [operations, bytes].map(|rate| rate.achieved / rate.asked);
+        let nearer = if of_operations < of_bytes {
+            bytes
+        } else {
+            operations
+        };
+        (is_of_one_size || of_operations + of_bytes < 1.0).then_some(nearer)
+    }
+}
+
+/// A rate that was asked, a second, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedRate {
+    pub is_of_bytes: bool,
+    pub asked: f64,
+    pub achieved: f64,
 }
 
 impl PaceAccount {

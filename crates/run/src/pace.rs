@@ -112,6 +112,13 @@ impl Pace {
         })
     }
 
+    /// Goes on after a time in which nothing could be due: everything is due so much later.
+    pub(crate) fn postpone(&mut self, by_ns: u64) {
+        if let Some(open) = &mut self.open {
+            open.next = open.next.saturating_add(by_ns);
+        }
+    }
+
     /// Adds pauses after completions.
     #[must_use]
     pub(crate) fn thinking(mut self, time: ThinkTime) -> Self {

@@ -247,8 +247,9 @@ impl Source {
 
     /// Whether the worker has done all that its first step had.
     pub(crate) fn has_left_a_step(&self) -> bool {
-        let script = self.script.as_ref();
-        script.is_some_and(|script| script.steps().has_left_one())
+        let of_passes = self.passes.as_ref().map(|passes| &passes.steps);
+        let steps = self.script.as_ref().map(Script::steps).or(of_passes);
+        steps.is_some_and(Steps::has_left_one)
     }
 
     /// Whether it does steps, each on a list of its own.

@@ -68,10 +68,17 @@ impl Tally {
         self.left_schedule_at.get_or_insert(now);
     }
 
-    /// The first of another kind is due then.
-    pub(crate) fn return_to_schedule(&mut self, due: u64) {
+    /// The first of another kind is due then, or the present one goes on; how long there was nothing.
+    pub(crate) fn return_to_schedule(&mut self, due: u64) -> u64 {
         let left = self.left_schedule_at.take();
-        self.unscheduled_ns += left.map_or(0, |left| due.saturating_sub(left));
+        let away_ns = left.map_or(0, |left| due.saturating_sub(left));
+        self.unscheduled_ns += away_ns;
+        away_ns
+    }
+
+    /// Until when of the time up to `end` something was due.
+    pub(crate) fn scheduled_until(&self, end: u64) -> u64 {
+        self.left_schedule_at.map_or(end, |left| left.min(end))
     }
 
     /// For how much of the time up to `end` its schedule had nothing for it.
@@ -211,8 +218,10 @@ mod tests {
         for now in [100, 120, 140] {
             tally.leave_schedule(now);
         }
-        tally.return_to_schedule(155);
+        assert_eq!(tally.return_to_schedule(155), 55);
+        assert_eq!(tally.scheduled_until(310), 310);
         tally.leave_schedule(300);
+        assert_eq!(tally.scheduled_until(310), 300);
         assert_eq!(tally.unscheduled_until(310), 2 + 55 + 10);
         assert_eq!(tally.unscheduled_until(290), 2 + 55);
         tally.restart(305);

@@ -60,7 +60,7 @@ pub use signals::{
     stopped_by, stopped_code, wait_for_children, was_woken,
 };
 pub use socket::{connect_at_once, connect_patiently, patiently};
-pub use standstill::end_when_still_for;
+pub use standstill::{end_when_still_for, free_to_stand_still};
 pub use terminal::{terminal_size, yield_to_others};
 pub use transfers::{fallocate, fdatasync, fsync, pread, pwrite};
 pub use vigil::{Standstill, Vigil, over_while_awake};

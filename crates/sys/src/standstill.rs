@@ -2,6 +2,8 @@
 
 use crate::clock::{Clock as _, MachineClock};
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// How often in that time the process says that it does not stand still.
 const OFTEN: u64 = 8;
@@ -43,21 +45,47 @@ impl Killer {
     }
 }
 
+// SAFETY: the kernel knows the timer by its number, whichever thread says it.
+unsafe impl Send for Killer {}
+
+/// The timer, once there is one, and after which time it kills.
+static KILLER: Mutex<Option<(Killer, u64)>> = Mutex::new(None);
+/// Somebody is allowed to stand still.
+static IS_FREE: AtomicBool = AtomicBool::new(false);
+
+fn set_again() {
+    let killer = KILLER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((killer, still_ns)) = &*killer {
+        killer.set(if IS_FREE.load(Relaxed) { 0 } else { *still_ns });
+    }
+}
+
 /// From now on the kernel kills this process where it stands still for so long, as one does that somebody has stopped for
 /// good: whoever waits for its end would wait for ever.
 pub fn end_when_still_for(still_ns: u64) {
+    let Some(killer) = Killer::begin() else {
+        return;
+    };
+    *KILLER.lock().unwrap_or_else(PoisonError::into_inner) = Some((killer, still_ns));
     let goes_on = move || {
         let clock = MachineClock::monotonic();
-        let Some(killer) = Killer::begin() else {
-            return;
-        };
         loop {
-            killer.set(still_ns);
+            set_again();
             clock.sleep_until(clock.now() + still_ns / OFTEN);
         }
     };
     let thread = std::thread::Builder::new().name("fathom-awake".into());
-    let _it_is_as_without = thread.spawn(goes_on);
+    let _it_is_not_set_without = thread.spawn(goes_on);
+}
+
+/// Does something in which this process may be stopped for as long as anybody likes.
+pub fn free_to_stand_still<T>(act: impl FnOnce() -> T) -> T {
+    IS_FREE.store(true, Relaxed);
+    set_again();
+    let done = act();
+    IS_FREE.store(false, Relaxed);
+    set_again();
+    done
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::{few_told, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
-use record::{HostAccount, PaceAccount, Record, Status};
+use record::{HostAccount, Record, Status};
 use units::lossless::u64_to_f64;
 
 /// Its text and what finds it.
@@ -64,28 +64,15 @@ fn lasted(own: &Record, whole: &Record) -> f64 {
 /// The part of its share of the rate that a host kept; `None` of one that measured nothing.
 fn kept(own: &Record) -> Option<f64> {
     let pace = own.pace.as_ref().filter(|_| own.elapsed_ns > 0)?;
-    let PaceAccount {
-        asked_per_second,
-        asked_bytes_per_second,
-        achieved_per_second,
-        over_ns: _,
-        unsent,
-    } = *pace;
     let seconds = u64_to_f64(own.paced_ns()) / 1e9;
-    let begun = achieved_per_second * seconds;
-    let bytes = own.paced_bytes_per_second();
-    let shares = [
-        Some(begun / (begun + u64_to_f64(unsent))),
-        asked_per_second.map(|asked| kept_of(begun, asked * seconds)),
-        asked_bytes_per_second
-            .zip(bytes)
-            .map(|(asked, done)| done / asked),
-    ];
-    let known = shares
-        .into_iter()
-        .flatten()
-        .filter(|share| share.is_finite());
-    known.reduce(f64::min)
+    let begun = pace.achieved_per_second * seconds;
+    let of_rate = own.judged_rate().map(|rate| match rate.is_of_bytes {
+        true => rate.achieved / rate.asked,
+        false => kept_of(begun, rate.asked * seconds),
+    });
+    let of_due = Some(begun / (begun + u64_to_f64(pace.unsent)));
+    let known = [of_due, of_rate].into_iter().flatten();
+    known.filter(|share| share.is_finite()).reduce(f64::min)
 }
 
 /// The part of what was due that was begun: operations that do not come out even among hosts leave some of
@@ -101,6 +88,7 @@ fn kept_of(begun: f64, due: f64) -> f64 {
 mod tests {
     use super::super::example::{SECOND, blocks, group_of, only, set, sound};
     use super::*;
+    use record::PaceAccount;
 
     /// Ranks that were each to begin 10,000 operations a second for 10 s.
     fn paced(achieved: [f64; 3], unsent: [u64; 3]) -> Record {
@@ -131,7 +119,7 @@ mod tests {
 
     #[test]
     fn who_began_all_but_a_part_of_one_operation_kept_its_share() {
-        // 100 operations of 64 hosts: some of them have two, and some have one.
+        // 1,000 operations of 64 hosts: some of them have 16, and some have 15.
         let of = |begun: [f64; 3]| {
             let mut record = paced(begun.map(|begun| begun / 10.0), [0; 3]);
             for part in record
@@ -139,13 +127,13 @@ mod tests {
                 .iter_mut()
                 .filter_map(|host| host.part.as_mut())
             {
-                part.pace.as_mut().unwrap().asked_per_second = Some(0.15625);
+                part.pace.as_mut().unwrap().asked_per_second = Some(1.5625);
             }
             check(&record)
         };
-        assert_eq!(of([2.0, 1.0, 1.0]), []);
+        assert_eq!(of([16.0, 15.0, 15.0]), []);
         assert_eq!(
-            only(&of([2.0, 1.0, 0.5])),
+            only(&of([16.0, 15.0, 5.0])),
             "node2 (rank 2) kept 32% of its share"
         );
     }

@@ -1,5 +1,7 @@
 //! A rank's connection with the others, as whoever works on this thread uses it.
 
+mod peers;
+
 use super::alive::RankProcess;
 use super::view::{GroupView, locked};
 use super::words::{SAID, fault_of, fault_word, said, unawaited};
@@ -8,7 +10,7 @@ use anyhow::Result;
 use group::{
     AgreedStart, ClockDrift, Connected, GroupEvent, GroupTiming, Left, MemberInput, Word, connect,
 };
-use host::{PeerFault, Peers};
+use host::PeerFault;
 use mpi::MpiChoice;
 use serde_json::{Value, json};
 use std::fmt;
@@ -297,6 +299,7 @@ impl RankLink {
     /// Leaves the group, whose end the root says. Until then nobody waits for what this rank would
     /// have said, and whoever asks hears why. The code with which this rank ends.
     pub(crate) fn end(&self, code: i32, why: &PeerFault) -> i32 {
+        let began = sys::monotonic_ns();
         if self.is_root() {
             self.want(MemberInput::Finish);
         } else {
@@ -318,7 +321,14 @@ impl RankLink {
             return code;
         }
         let of_unended = code.max(PeerFault::LOST);
-        match own.close(super::ending::unended(self, of_unended)) {
+        // The others wait for the first as long as that does, from when they have heard of the end.
+        let waited_ns = if self.is_root() {
+            sys::monotonic_ns() - began
+        } else {
+            0
+        };
+        let waited = Duration::from_nanos(waited_ns);
+        match own.close(waited, super::ending::unended(self, of_unended)) {
             Left::Unended => return of_unended,
             Left::Whole => super::leaving::ended_whole(self.size),
             Left::Failed => (),
@@ -330,71 +340,5 @@ impl RankLink {
 impl fmt::Debug for RankLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} of {}", self.rank, self.size)
-    }
-}
-
-impl Peers for RankLink {
-    fn meet(&self, own: Result<(), PeerFault>) -> Result<(), PeerFault> {
-        let word = own
-            .err()
-            .map_or_else(|| json!({}), |fault| fault_word(&fault));
-        self.come_together(&word, &mut |_| String::new()).map(drop)
-    }
-
-    fn confer(
-        &self,
-        own: String,
-        decide: &mut dyn FnMut(&[String]) -> String,
-    ) -> Result<String, PeerFault> {
-        self.come_together(&json!({ SAID: own }), decide)
-    }
-
-    fn start(&self) -> Result<u64, PeerFault> {
-        if !self.seen.lost().is_empty() {
-            return Err(self.loss());
-        }
-        self.want(MemberInput::Ready);
-        loop {
-            match self.next()? {
-                GroupEvent::Begin { at, .. } => return Ok(at),
-                GroupEvent::Lost(_) => return Err(self.loss()),
-                GroupEvent::Heard(_)
-                | GroupEvent::Answered(_)
-                | GroupEvent::Compared(_)
-                | GroupEvent::Halted
-                | GroupEvent::Reached(_)
-                | GroupEvent::Left(_)
-                | GroupEvent::Snapshot(..)
-                | GroupEvent::Spoke(..)
-                | GroupEvent::End(_)
-                | GroupEvent::Broken(_) => {}
-            }
-        }
-    }
-
-    fn is_halted(&self) -> bool {
-        self.seen.is_halted()
-    }
-
-    fn halt(&self) {
-        if !self.is_halted() {
-            self.want(MemberInput::Halt);
-        }
-    }
-
-    fn reached(&self, most: u64) {
-        self.want(MemberInput::Reached(most));
-    }
-
-    fn most_reached(&self) -> Option<u64> {
-        self.seen.most()
-    }
-
-    fn left(&self, steps: u64) {
-        self.want(MemberInput::Left(steps));
-    }
-
-    fn left_by_all(&self) -> u64 {
-        self.seen.left_by_all()
     }
 }

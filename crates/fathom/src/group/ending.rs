@@ -60,8 +60,12 @@ pub(super) fn unended(
 ) -> impl FnOnce(&[u32]) -> i32 + Send + 'static {
     let called = (0..connection.size).map(|rank| connection.called(rank));
     let called: Vec<String> = called.collect();
+    let is_root = connection.is_root();
     move |silent| {
-        say(&told_of_unended(&called, silent));
+        // A launcher that was told by another to end all tells each of them.
+        if is_root || sys::caught_signal().is_none() {
+            say(&told_of_unended(&called, silent));
+        }
         say_last(code);
         as_heard(code)
     }

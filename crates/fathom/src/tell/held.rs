@@ -34,9 +34,10 @@ pub(crate) fn is_held() -> bool {
     matches!(&*locked(), Held::Much(forms) if !forms.is_empty())
 }
 
-/// Prints it, and what comes later at once. Nobody goes on who would end the process before all is printed.
+/// Prints it, and what comes later at once. Nobody goes on who would end the process before all is printed, and whoever
+/// suspends it while a reader takes its time loses nothing.
 pub(crate) fn print_held() -> Result<()> {
-    print_all(&mut locked())
+    sys::free_to_stand_still(|| print_all(&mut locked()))
 }
 
 /// Prints this, or holds it back; never where somebody has asked for the end, for launchers kill soon after.

@@ -67,10 +67,9 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.tally.write_passes = self.plan.source.write_passes();
         self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
         if !self.complete {
-            self.tally.unsent =
-                self.plan
-                    .pace
-                    .unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+            let due_until = self.tally.scheduled_until(end);
+            let unit = u64::from(self.plan.content.unit_bytes());
+            self.tally.unsent = self.plan.pace.unsent(due_until, unit, 1 << 24);
         }
     }
 

@@ -22,6 +22,7 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             self.wears_out = Some((stonewall, reached.begun));
             self.plan.stop.ends = until;
             self.stage = LoopStage::Waiting;
+            self.tally.leave_schedule(self.now);
             // What it still has to do is counted, which the direct path does not.
             self.direct_path = false;
             return;
@@ -45,6 +46,9 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             return Some(MEETING_LOOK_NS);
         };
         self.stage = LoopStage::Running;
+        // What is due from now on did not wait for the reports of others.
+        let away_ns = self.tally.return_to_schedule(self.now);
+        self.plan.pace.postpone(away_ns);
         self.may_begin(most.saturating_sub(begun));
         None
     }
@@ -70,8 +74,12 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         }
     }
 
-    /// Says what the worker has done if it has not yet: it ends before the time comes.
+    /// Says what the worker has done if it has not yet: it ends before the time comes. One that has worn out owes no
+    /// more, while others go on.
     pub(super) fn report_once(&mut self) {
+        if self.wears_out.is_some() {
+            self.tally.leave_schedule(self.now);
+        }
         if let Some(stonewall) = self.stonewall.take() {
             stonewall.report(self.reached());
         }
@@ -79,7 +87,7 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
 
     /// The first of several steps is over, and what follows has no end by time.
     pub(super) fn disarm(&mut self) {
-        if self.plan.stonewall.is_some() {
+        if self.plan.stonewall.is_some() && self.plan.source.is_scripted() {
             self.report_once();
             self.wears_out = None;
             self.plan.stop.ends = u64::MAX;
