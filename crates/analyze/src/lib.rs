@@ -40,6 +40,6 @@ pub use slow_hosts::{SLOW_HOST, SlowHost, SlowLatency, slow_hosts};
 pub use study::{
     ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
     HostFigures, LeftOut, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn,
-    RecordDetails, Settling, Study, StudyArm, StudyOptions, StudyRow, is_aside, is_told_apart,
-    study,
+    RecordDetails, Settling, Study, StudyArm, StudyOptions, StudyRow, ended_badly, is_aside,
+    is_told_apart, study,
 };

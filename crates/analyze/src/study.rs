@@ -41,7 +41,7 @@ pub use figure::{Bounds, Figure, Range};
 pub use hosts::HostFigures;
 pub use loads::{PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside, is_told_apart};
 pub use options::StudyOptions;
-pub use sorted::LeftOut;
+pub use sorted::{LeftOut, ended_badly};
 pub use thinned::RateColumn;
 
 /// What records say together, and all that a report shows of them: nobody who has it needs the

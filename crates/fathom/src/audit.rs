@@ -132,7 +132,8 @@ fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> Stri
         let findings: Vec<&Located> = here
             .filter(|located| located.record == group && !is_repeated(located))
             .collect();
-        if findings.is_empty() {
+        let ended = group.and_then(|index| analyze::ended_badly(&records[index]));
+        if findings.is_empty() && ended.is_none() {
             continue;
         }
         page.line(&match group {
@@ -140,6 +141,9 @@ fn text(account: &AuditAccount<'_>, shows_all: bool, layout: TextLayout) -> Stri
             Some(index) if records[index].name.is_empty() => places[index].clone(),
             Some(index) => format!("{} ({})", records[index].name, places[index]),
         });
+        if let Some(ended) = ended {
+            page.wrapped("  ", 4, &format!("it counts beside no other: {ended}"));
+        }
         findings
             .iter()
             .for_each(|located| show(&mut page, "  ", &located.finding, ""));

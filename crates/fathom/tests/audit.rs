@@ -91,6 +91,48 @@ fn sound_records_end_with_0_and_invalid_ones_with_4() {
 }
 
 #[test]
+fn how_a_run_ended_badly_is_told_and_what_is_found_of_it_is_no_doubt_of_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let named = |name: &str, record: Record| {
+        let path = directory.path().join(name);
+        std::fs::rename(stored(directory.path(), &[record]), &path).unwrap();
+        path
+    };
+    let good = named("a.jsonl", sound("run"));
+    let mut stopped = sound("run");
+    stopped.id = "another".into();
+    stopped.outcome.status = record::Status::Interrupted;
+    stopped.outcome.message = Some("stopped by signal 2".into());
+    let ended = "it did not end well: stopped by signal 2";
+    // What it measured contradicts itself, too.
+    stopped.operations.insert(
+        "read",
+        Operations {
+            bytes: 1,
+            ..Operations::default()
+        },
+    );
+    let bad = named("b.jsonl", stopped);
+    let [good, bad] = [&good, &bad].map(|path| path.to_str().unwrap());
+    let text = out(&fathom(&["audit", bad]));
+    assert!(
+        text.contains(&format!("it counts beside no other: {ended}")),
+        "{text}"
+    );
+    assert!(!out(&fathom(&["audit", good])).contains("counts beside no other"));
+    let text = out(&fathom(&["report", good, bad]));
+    for said in [
+        "- run: 19.5 MiB/s, 5.00K IOPS",
+        "No record of b counts; why stands under Method and limits.",
+        "As single observations: nothing that the audit looks at speaks against them",
+        "- invalid `bytes_and_blocks` (record 2)",
+        ended,
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
 fn a_damaged_line_is_told_and_the_rest_is_audited() {
     let directory = tempfile::tempdir().unwrap();
     let path = stored(directory.path(), &[sound("a")]);

@@ -94,7 +94,8 @@ fn unusable(record: &Record) -> Option<String> {
 }
 
 /// How a record ended whose run did not end well.
-fn ended_badly(record: &Record) -> Option<String> {
+#[must_use]
+pub fn ended_badly(record: &Record) -> Option<String> {
     let why = record.outcome.message.as_deref();
     let why = why.unwrap_or("it does not say why");
     match record.outcome.status {

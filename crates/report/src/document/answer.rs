@@ -89,10 +89,16 @@ fn said(study: &Study) -> Vec<Sentence> {
         text: arrivals::knee_text(curve),
     });
     let mut out: Vec<Sentence> = match study.baseline {
-        Some(_) => over_all_rows(study)
-            .into_iter()
-            .chain(means(study))
-            .collect(),
+        Some(_) => {
+            let compared: Vec<Sentence> = over_all_rows(study)
+                .into_iter()
+                .chain(means(study))
+                .collect();
+            match compared.is_empty() {
+                true => levels(study).into_iter().map(plain).collect(),
+                false => compared,
+            }
+        }
         None if study.rows.iter().all(|row| row.is_step) => Vec::new(),
         None if !study.io500.is_empty() => Vec::new(),
         None => levels(study).into_iter().map(plain).collect(),
@@ -101,9 +107,28 @@ fn said(study: &Study) -> Vec<Sentence> {
     let ended = study.ended_badly.as_ref();
     let ended = ended.map(|ended| format!("What is here does not count: {ended}."));
     out.splice(0..0, ended.map(plain));
+    out.extend(without_record(study).map(plain));
     out.extend(knees);
     out.extend(missed::sentences(study));
     out
+}
+
+/// Arms of which nothing counts in any row.
+fn without_record(study: &Study) -> Option<String> {
+    let arms = study.arms.iter().enumerate();
+    let is_empty = |at: usize| {
+        let mut rows = study.rows.iter();
+        rows.all(|row| row.cells.get(at).is_none_or(Option::is_none))
+    };
+    let names = arms.filter(|(at, _)| is_empty(*at));
+    let names: Vec<&str> = names.map(|(_, arm)| arm.name.as_str()).collect();
+    let shown = !names.is_empty() && !study.left_out.is_empty() && study.io500.is_empty();
+    shown.then(|| {
+        format!(
+            "No record of {} counts; why stands under Method and limits.",
+            names.join(", ")
+        )
+    })
 }
 
 /// What is said of the arms: over all rows where they are judged as one family, of all comparisons

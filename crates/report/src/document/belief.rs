@@ -36,7 +36,14 @@ pub(super) fn belief(study: &Study, found: &Findings<'_>) -> Belief {
 
 fn of_findings(study: &Study, found: &Findings<'_>) -> Belief {
     let is_grave = |severity: Severity| severity != Severity::Note;
-    let mut grave = (found.told()).filter(|line| is_grave(line.finding.severity));
+    let left_out = |record: &usize| study.left_out.iter().any(|left| left.record == *record);
+    // What was found of what does not count stands with the findings.
+    let is_of_counting = |line: &&FindingLine<'_>| {
+        let of = &line.finding.records;
+        study.rows.is_empty() || of.is_empty() || !of.iter().all(left_out)
+    };
+    let told = found.told().filter(is_of_counting);
+    let mut grave = told.filter(|line| is_grave(line.finding.severity));
     let Some(FindingLine { finding, whose, .. }) = grave.next() else {
         let text = if study.figures().any(|figure| figure.bounds.is_some()) || is_judged(study) {
             "Nothing that the audit looks at speaks against it."
