@@ -40,13 +40,18 @@ pub(super) fn write_rates(page: &mut Page, record: &Record) {
     // Each kind went on in a time of its own, over which its rate is.
     head.extend(follow.then(|| "time".to_owned()));
     let mut rows = vec![head];
+    // One that the warm-up had done has none of the measured time.
+    let elapsed_of = |kind: &str| {
+        let has_time = !follow || record.spans.contains_key(kind);
+        has_time.then(|| record.elapsed_of(kind))
+    };
     rows.extend(measured.kinds().map(|(kind, operations)| {
         row(
             kind,
             operations.count,
             operations.bytes,
             operations.errors,
-            Some(record.elapsed_of(kind)),
+            elapsed_of(kind),
         )
     }));
     if rows.len() > 2 {
@@ -161,4 +166,41 @@ fn align_stars(rows: &mut [Vec<String>]) -> bool {
         }
     }
     !starred.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TextLayout;
+
+    #[test]
+    fn a_kind_that_the_warm_up_had_done_has_no_rate_and_no_time() {
+        let mut record = Record {
+            elapsed_ns: 9_000_000_000,
+            ..Record::default()
+        };
+        let operations = |count| Operations {
+            count,
+            ..Operations::default()
+        };
+        record.operations.insert("create", operations(0));
+        record.operations.insert("stat", operations(300));
+        let span = record::Span {
+            elapsed_ns: 3_000_000_000,
+            ..record::Span::default()
+        };
+        record.spans.insert("stat".into(), span);
+        let mut page = Page::new(TextLayout::default());
+        write_rates(&mut page, &record);
+        let text = page.finish();
+        let cells = |kind: &str| {
+            let line = text.lines().find(|line| line.starts_with(kind));
+            line.map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>())
+        };
+        assert_eq!(cells("create"), Some(vec!["-", "-", "0", "-", "0", "-"]));
+        assert_eq!(
+            cells("stat"),
+            Some(vec!["100", "-", "300", "-", "0", "3", "s"])
+        );
+    }
 }
