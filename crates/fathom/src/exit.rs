@@ -11,6 +11,7 @@ use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use sys::{Clock as _, MachineClock};
 
 /// Where a launcher hands the code on, ours are told from its own by so much.
 const OF_RANKS: i32 = 64;
@@ -22,6 +23,10 @@ const STOPPED: [i32; 4] = [129, 130, 138, 143];
 /// asks the launcher then, which may stand still with much that the first has printed until somebody reads it.
 const ENDS_NS: u64 = 3_000_000_000;
 const MUCH_ENDS_NS: u64 = 600_000_000_000;
+
+/// A launcher has so long to read what the first has printed before it is asked to end all.
+const READ_NS: u64 = 2_000_000_000;
+const READ_LOOK_NS: u64 = 1_000_000;
 
 /// The word of the process of ours that the code goes to, through a launcher.
 static FRONT: OnceLock<FrontWord> = OnceLock::new();
@@ -64,8 +69,22 @@ pub(crate) fn say_end(code: i32) {
 pub(crate) fn say_last(code: i32) {
     if crate::group::is_first() {
         let code = print_held().map_or_else(|error| code_of(&error), |()| code);
+        wait_until_read();
         say_end(code);
     }
+}
+
+/// A launcher that is asked to end all hands on no more of what it has not read.
+fn wait_until_read() {
+    let clock = MachineClock::monotonic();
+    let is_read = || {
+        let is_read = sys::unread_of_pipe(std::io::stdout()).is_none_or(|unread| unread == 0);
+        if !is_read {
+            clock.sleep_until(clock.now() + READ_LOOK_NS);
+        }
+        is_read
+    };
+    sys::over_while_awake(&clock, READ_NS, READ_LOOK_NS, is_read);
 }
 
 /// Whether a process of ours started the launcher, and is told how all ended.

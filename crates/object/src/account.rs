@@ -259,6 +259,7 @@ fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64)
             0.0
         },
         over_ns: Some(over_ns),
+        waited_ns: 0,
         unsent,
     }
 }

@@ -123,11 +123,15 @@ impl Record {
     /// share no time, and it is not known in which of it they were asked for.
     #[must_use]
     pub fn paced_bytes_per_second(&self) -> Option<f64> {
-        let shared = self.elapsed_of_all();
-        let shared = shared.map(|ns| ns.saturating_add(self.unmeasured_ns()));
-        let told = || self.pace.as_ref().and_then(|pace| pace.over_ns);
-        let paced_ns = shared.or_else(told).filter(|ns| *ns > 0)?;
-        Some(u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(paced_ns))
+        let bytes = u64_to_f64(self.operations.bytes());
+        // Of several ranks each has a time of its own.
+        let pace = self.pace.as_ref().filter(|pace| pace.over_ns.is_some());
+        let begun = self.begun_by_schedule();
+        if let Some(pace) = pace.filter(|_| begun > 0) {
+            return Some(pace.achieved_per_second * bytes / u64_to_f64(begun));
+        }
+        let paced_ns = self.elapsed_of_all()?.saturating_add(self.unmeasured_ns());
+        Some(bytes * 1e9 / u64_to_f64(paced_ns))
     }
 
     /// From the common start to its own measured time; that of several ranks begins with the start.

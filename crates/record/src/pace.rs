@@ -1,6 +1,6 @@
 //! What open loops were asked for, and what they kept.
 
-use crate::{HostAccount, Record};
+use crate::{HostAccount, Record, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
@@ -15,8 +15,20 @@ pub struct PaceAccount {
     /// was asked of it, which is the arrival for which no turn was left or the end of its course; in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_ns: Option<u64>,
+    /// How long a worker's schedule had nothing for it before that time was over, as it waited for others between kinds
+    /// of operations, passes, or at a stonewall; of all workers the mean, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_ns: u64,
     /// Intended to start before the end and never started.
     pub unsent: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl PaceAccount {
@@ -119,14 +131,26 @@ impl PaceAccount {
         // Who measured nothing kept no pace, and no other host had to keep it instead.
         let measured: Vec<(&Record, u64, usize)> = parts
             .filter(|(part, ..)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns, workers)| (part, part.paced_after(late_ns), workers))
+            .map(|(part, late_ns, workers)| {
+                let waited_ns = part.pace.as_ref().map_or(0, |pace| pace.waited_ns);
+                let over_ns = part.paced_after(late_ns).saturating_add(waited_ns);
+                (part, over_ns, workers)
+            })
             .collect();
+        // Who wears out owes no more when it has done what the fastest had.
+        let wears_out = |part: &Record| {
+            part.stonewall
+                .as_ref()
+                .is_some_and(|of| of.wear_out_ns.is_some())
+        };
+        let wears_out = measured.iter().any(|(part, ..)| wears_out(part));
         let worked = measured.iter().filter(|(part, ..)| part.had_work());
         let longest = worked.max_by_key(|(_, over_ns, _)| *over_ns);
         let paces = measured.iter().map(|(part, over_ns, workers)| {
             let pace = part.pace.as_ref()?.clone();
-            let Some((last, longest, _)) = longest.filter(|(_, longest, _)| longest > over_ns)
-            else {
+            let owes_no_more = wears_out && part.outcome.status == Status::Ok;
+            let longer = longest.filter(|(_, longest, _)| longest > over_ns && !owes_no_more);
+            let Some((last, longest, _)) = longer else {
                 return Some(pace);
             };
             // Operations that do not come out even among workers leave some of them one less of each kind.
@@ -152,6 +176,7 @@ impl PaceAccount {
             asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
             achieved_per_second: all.achieved_per_second + part.achieved_per_second,
             over_ns: all.over_ns.max(part.over_ns),
+            waited_ns: all.waited_ns.max(part.waited_ns),
             unsent: all.unsent.saturating_add(part.unsent),
         })
     }

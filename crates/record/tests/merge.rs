@@ -296,6 +296,7 @@ fn pace() -> PaceAccount {
         achieved_per_second: 999.7,
         unsent: 3,
         over_ns: Some(6),
+        waited_ns: 7,
     }
 }
 
@@ -872,7 +873,8 @@ fn a_host_that_ended_at_its_first_operation_kept_no_rate_of_the_whole_time() {
     for part in [&mut long, &mut other] {
         part.hosts[0].late_ns = 0;
         // As records say it that do not tell over which time it is.
-        part.pace.as_mut().unwrap().over_ns = None;
+        let pace = part.pace.as_mut().unwrap();
+        (pace.over_ns, pace.waited_ns) = (None, 0);
     }
     let longest = long.elapsed_ns;
     (other.elapsed_ns, other.outcome.status) = (50_000, Status::Failed);
@@ -888,7 +890,7 @@ fn paced_rank(id: &str, late_ns: u64, elapsed_ns: u64, begun: u64) -> Record {
     let mut part = part(id);
     part.hosts[0].late_ns = late_ns;
     part.elapsed_ns = elapsed_ns;
-    part.load = None;
+    (part.load, part.stonewall) = (None, None);
     part.spans.clear();
     part.outcome = Outcome::default();
     part.pace = Some(PaceAccount {
@@ -932,6 +934,22 @@ fn ranks_that_began_late_kept_the_rate_that_all_were_asked_for_from_the_common_s
     let mut cut = paced_rank("b", SECOND, SECOND / 2, 300);
     cut.outcome.status = Status::Failed;
     assert_eq!(achieved(&[&in_time, &cut]), 300.0);
+}
+
+#[test]
+fn a_rank_that_waited_for_others_or_had_worn_out_kept_its_rate() {
+    // In two seconds of its own, while the other had four.
+    let mut short = paced_rank("b", 0, 2 * SECOND, 400);
+    let long = paced_rank("a", 0, 4 * SECOND, 800);
+    assert_eq!(achieved(&[&long, &short]), 300.0);
+    let mut worn_out = short.clone();
+    worn_out.stonewall = Some(stonewall());
+    assert_eq!(achieved(&[&long, &worn_out]), 400.0);
+    worn_out.outcome.status = Status::Failed;
+    assert_eq!(achieved(&[&long, &worn_out]), 300.0);
+    let pace = short.pace.as_mut().unwrap();
+    (pace.over_ns, pace.waited_ns) = (Some(2 * SECOND), 2 * SECOND);
+    assert_eq!(achieved(&[&long, &short]), 400.0);
 }
 
 #[test]

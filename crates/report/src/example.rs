@@ -264,6 +264,7 @@ pub(crate) fn oltp() -> Record {
             achieved_per_second: 10_843.5,
             unsent: 0,
             over_ns: None,
+            waited_ns: 0,
         }),
         verification: Some(verification()),
         coverage: Some(coverage()),

@@ -53,7 +53,8 @@ impl Ended<'_> {
         let elapsed_ns = self.elapsed_ns();
         // What was due before a rank began is due to it none the less.
         let paced_ns = elapsed_ns.saturating_add(late_ns.unwrap_or(0));
-        let paced_ns = paced_ns.saturating_sub(self.unscheduled_ns());
+        let waited_ns = self.unscheduled_ns().min(paced_ns);
+        let paced_ns = (paced_ns - waited_ns, waited_ns);
         let mut loops = LoopAccount::default();
         // What an idle worker did, it did in the warm-up.
         let tallies = self.reports.iter().map(|(_, report)| &report.tally);

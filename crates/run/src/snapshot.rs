@@ -94,7 +94,7 @@ impl<'a> Snapshots<'a> {
         );
         let operations = LiveCounters::sum(&self.shared.measured);
         // What is due may still start.
-        let pace = pace(&self.shared.workload, &operations, elapsed_ns, 0);
+        let pace = pace(&self.shared.workload, &operations, (elapsed_ns, 0), 0);
         Record {
             elapsed_ns,
             pace: pace.filter(|_| elapsed_ns > 0),

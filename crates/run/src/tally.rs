@@ -42,6 +42,8 @@ pub(crate) struct Tally {
     pub write_passes: WritePasses,
     /// Since when its schedule has had nothing for it, between two kinds of operations or after the last.
     left_schedule_at: Option<u64>,
+    /// The last time in which it had nothing, from and to.
+    away: Option<(u64, u64)>,
     /// How long it had nothing before the first and between kinds.
     unscheduled_ns: u64,
     /// What the worker's thread used in its measured time, once that is over.
@@ -65,13 +67,20 @@ impl Tally {
 
     /// The schedule has nothing more of the present kind of operations.
     pub(crate) fn leave_schedule(&mut self, now: u64) {
+        // One that has nothing to do when it returns has been away until now.
+        let is_still_away = |away: &(u64, u64)| away.1 == now;
+        if let Some((left, returned)) = self.away.take_if(|away| is_still_away(away)) {
+            self.unscheduled_ns -= returned - left;
+            self.left_schedule_at = Some(left);
+        }
         self.left_schedule_at.get_or_insert(now);
     }
 
     /// The first of another kind is due then, or the present one goes on; how long there was nothing.
     pub(crate) fn return_to_schedule(&mut self, due: u64) -> u64 {
         let left = self.left_schedule_at.take();
-        let away_ns = left.map_or(0, |left| due.saturating_sub(left));
+        self.away = left.map(|left| (left, due.max(left)));
+        let away_ns = self.away.map_or(0, |(left, returned)| returned - left);
         self.unscheduled_ns += away_ns;
         away_ns
     }
@@ -224,6 +233,12 @@ mod tests {
         assert_eq!(tally.scheduled_until(310), 300);
         assert_eq!(tally.unscheduled_until(310), 2 + 55 + 10);
         assert_eq!(tally.unscheduled_until(290), 2 + 55);
+        // What it returns to is nothing, after its last operation as well.
+        assert_eq!(tally.return_to_schedule(400), 100);
+        assert_eq!(tally.unscheduled_until(290), 2 + 55 + 100);
+        tally.leave_schedule(400);
+        assert_eq!(tally.unscheduled_until(290), 2 + 55);
+        assert_eq!(tally.unscheduled_until(500), 2 + 55 + 200);
         tally.restart(305);
         assert_eq!(tally.unscheduled_until(400), 0);
     }

@@ -47,7 +47,7 @@ pub use memory::{
     FileMap, MapAdvice, bind_memory, catch_bus_errors, keep_little_free, map_anonymous, page_size,
     unmap,
 };
-pub use poll::{Readiness, wait_ready};
+pub use poll::{Readiness, unread_of_pipe, wait_ready};
 pub use process::{
     PreciseSleeps, Usage, WallClockState, cpu_of_thread, exit_at_once, is_root, monotonic_ns,
     precise_sleeps, raise_file_limit, random_bits, run_before_others, set_affinity, thread_id,

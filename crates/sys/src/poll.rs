@@ -3,6 +3,7 @@
 use crate::checked;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileTypeExt as _;
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +45,36 @@ pub fn wait_ready(descriptor: impl AsFd, wanted: Readiness, timeout_ns: u64) -> 
     .map(|ready| ready > 0)
 }
 
+/// How much of what was written into a pipe nobody has read yet; `None` of anything else.
+#[must_use]
+pub fn unread_of_pipe(descriptor: impl AsFd) -> Option<u64> {
+    let own = descriptor.as_fd().try_clone_to_owned().ok()?;
+    let kind = std::fs::File::from(own).metadata().ok()?.file_type();
+    let mut unread: libc::c_int = 0;
+    let of = descriptor.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes one number.
+    let answer = unsafe { libc::ioctl(of, libc::FIONREAD, &raw mut unread) };
+    let unread = u64::try_from(unread).ok();
+    unread.filter(|_| answer == 0 && kind.is_fifo())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_nobody_has_read_of_a_pipe_is_known_at_the_end_that_writes() {
+        let (mut reads, mut writes) = std::io::pipe().unwrap();
+        assert_eq!(unread_of_pipe(&writes), Some(0));
+        writes.write_all(b"some").unwrap();
+        assert_eq!(unread_of_pipe(&writes), Some(4));
+        reads.read_exact(&mut [0; 4]).unwrap();
+        assert_eq!(unread_of_pipe(&writes), Some(0));
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        assert_eq!(unread_of_pipe(&file), None);
+    }
 
     #[test]
     fn a_silent_peer_runs_into_the_timeout_and_a_speaking_or_closing_one_does_not() {

@@ -31,6 +31,9 @@ pub(super) enum Check {
     /// may be too little to show in the sum. Of a rule that looks for several causes each is a way of
     /// its own, as hosts are named that show the same.
     Each(fn(&Record) -> Vec<Finding>),
+    /// The same of what chance moves more on one host than in the sum, which shows what no host does by itself. Whether a
+    /// host does by the chance of the sum.
+    EachOrSum(fn(&Record) -> Vec<Finding>, HostInSum),
     /// At what each host of a record says, because it asks for something that is of one host.
     OfHost(fn(&Record) -> Vec<Finding>),
     /// The same, the host with the most of a figure first.
@@ -42,6 +45,9 @@ pub(super) enum Check {
     /// At what one host says in all records that may be compared, host after host.
     OnHost(fn(&Experiment<'_>) -> Vec<Located>),
 }
+
+/// Whether a host shows what is found of the whole.
+pub(super) type HostInSum = fn(host: &Record, whole: &Record) -> bool;
 
 impl Rule {
     pub(super) fn finding(&self, severity: Severity, message: String, advice: &str) -> Finding {
@@ -75,7 +81,8 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
         Check::Alone(check) => check(record),
-        Check::Each(check) => of_whole_and_hosts(record, &hosts, *check),
+        Check::Each(check) => of_whole_and_hosts(record, &hosts, *check, |_, _| false),
+        Check::EachOrSum(check, in_sum) => of_whole_and_hosts(record, &hosts, *check, *in_sum),
         Check::OfHost(check) => of_hosts(&hosts, *check, None),
         Check::OfHostByMost(check, figure) => of_hosts(&hosts, *check, Some(*figure)),
         Check::OfMachine(check) => of_machines(&hosts, *check),
@@ -85,11 +92,12 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
 
 /// What is found in the whole, with the hosts that show it as gravely where not all of them do; else
 /// what is found on hosts. What no host shows is no fault of the measurement, but of hosts that were
-/// added.
+/// added, but for what some host shows in the sum.
 fn of_whole_and_hosts(
     record: &Record,
     hosts: &[Cow<'_, Record>],
     check: fn(&Record) -> Vec<Finding>,
+    in_sum: HostInSum,
 ) -> Vec<Finding> {
     let mut whole = check(record);
     if hosts.len() < 2 {
@@ -101,7 +109,8 @@ fn of_whole_and_hosts(
     let of_each: Vec<Vec<Finding>> = hosts.iter().map(|host| check(host)).collect();
     let severities = of_each.iter().flatten().map(|finding| finding.severity);
     let Some(gravest) = severities.min() else {
-        return Vec::new();
+        let is_shown = hosts.iter().any(|host| in_sum(host, record));
+        return if is_shown { whole } else { Vec::new() };
     };
     for finding in &mut whole {
         // The whole may be judged more gravely than any of its hosts.
@@ -271,6 +280,7 @@ pub(super) fn together(experiment: &Experiment<'_>) -> impl Iterator<Item = Loca
     checks.flat_map(move |check| match check {
         Check::Alone(_)
         | Check::Each(_)
+        | Check::EachOrSum(..)
         | Check::OfHost(_)
         | Check::OfHostByMost(..)
         | Check::OfMachine(_) => Vec::new(),

@@ -317,6 +317,7 @@ impl RankLink {
         };
         if !self.seen.lost().is_empty() {
             say_last(code);
+            super::ending::let_the_speaker_speak(self);
             own.abort(as_heard(code));
             return code;
         }

@@ -16,7 +16,11 @@ use run::RunError;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use sys::CaughtSignal;
+use sys::{CaughtSignal, Clock as _, MachineClock};
+
+/// A rank before another has so long to speak, and no more of them are waited for.
+const SPEAK_NS: u64 = 700_000_000;
+const MOST_BEFORE: u32 = 4;
 
 /// Leaves the group with the exit code of all.
 pub(super) fn end_with(connection: &RankLink, outcome: Result<i32>) -> i32 {
@@ -88,10 +92,29 @@ fn told_of_unended(called: &[String], silent: &[u32]) -> String {
 /// Says what became of a root that is lost, where nobody before this rank can.
 fn say_of_lost_root(connection: &RankLink) {
     if connection.speaks_for_lost_root() {
-        say(&format!(
-            "error: {}: it keeps what all measure, and its records hold what it had written until then",
-            connection.loss().text
-        ));
+        say(&told_of_lost_root(connection));
+    }
+}
+
+fn told_of_lost_root(connection: &RankLink) -> String {
+    format!(
+        "error: {}: it keeps what all measure, and its records hold what it had written until then",
+        connection.loss().text
+    )
+}
+
+/// Whoever aborts ends also the one that says what became of a lost root: each waits for those before it, of which more
+/// may be lost than it knows, and says it where nobody has ended it by then.
+pub(super) fn let_the_speaker_speak(connection: &RankLink) {
+    let is_spoken = connection.is_root() || connection.speaks_for_lost_root();
+    if !connection.has_lost_root() || is_spoken {
+        return;
+    }
+    let before = u64::from(connection.rank.min(MOST_BEFORE).saturating_sub(1));
+    let clock = MachineClock::monotonic();
+    clock.sleep_until(clock.now() + before * SPEAK_NS);
+    if sys::caught_signal().is_none() {
+        say(&told_of_lost_root(connection));
     }
 }
 

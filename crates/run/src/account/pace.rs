@@ -8,7 +8,7 @@ use workload::Workload;
 pub(crate) fn pace(
     workload: &Workload,
     operations: &Measurements,
-    paced_ns: u64,
+    (paced_ns, waited_ns): (u64, u64),
     unsent: u64,
 ) -> Option<PaceAccount> {
     let pace = &workload.pace;
@@ -33,6 +33,7 @@ pub(crate) fn pace(
         asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0 * share),
         achieved_per_second: achieved,
         over_ns: Some(paced_ns),
+        waited_ns,
         unsent,
     })
 }

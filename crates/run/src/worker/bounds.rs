@@ -4,6 +4,9 @@ use super::Loop;
 use engine::Engine;
 use sys::Clock;
 
+/// Operations that were due and never started are counted so far.
+const MOST_UNSENT: u64 = 1 << 24;
+
 impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
     #[cold]
     pub(super) fn begin_of_loop(&mut self) {
@@ -69,7 +72,11 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         if !self.complete {
             let due_until = self.tally.scheduled_until(end);
             let unit = u64::from(self.plan.content.unit_bytes());
-            self.tally.unsent = self.plan.pace.unsent(due_until, unit, 1 << 24);
+            let most = match self.bytes_left {
+                u64::MAX => MOST_UNSENT,
+                left => left.div_ceil(unit.max(1)).min(MOST_UNSENT),
+            };
+            self.tally.unsent = self.plan.pace.unsent(due_until, unit, most);
         }
     }
 
