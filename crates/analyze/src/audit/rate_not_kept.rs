@@ -64,7 +64,7 @@ fn unsent(record: &Record) -> Vec<Finding> {
     };
     let started = record.begun_by_schedule();
     let operations = (record.operations.count()).saturating_add(record.operations.errors());
-    let what = match started < operations {
+    let what = match record.load.is_some() && started < operations {
         true => "turn",
         false => "operation",
     };
@@ -115,7 +115,7 @@ fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Fi
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{group_of, only, set, sound};
+    use super::super::example::{SECOND, group_of, only, set, sound};
     use super::super::self_check;
     use super::*;
     use record::PaceAccount;
@@ -186,6 +186,23 @@ mod tests {
         assert_eq!(
             only(&check(&record)),
             "asked for 78.1 MiB/s, achieved 39.1 MiB/s (50.00%)"
+        );
+    }
+
+    #[test]
+    fn a_flush_is_no_event_of_a_rate() {
+        let mut record = paced(10_000.0, 10_000.0, 1_200);
+        let pace = record.pace.as_mut().unwrap();
+        (pace.asked_bytes_per_second, pace.over_ns) = (Some(40_960_000.0), Some(10 * SECOND));
+        pace.asked_per_second = None;
+        let flushes = record::Operations {
+            count: 100_000,
+            ..record::Operations::default()
+        };
+        record.operations.insert("fsync", flushes);
+        assert_eq!(
+            only(&check(&record)),
+            "1,200 operations that were due never started, 1.2% of all"
         );
     }
 
