@@ -1206,6 +1206,8 @@ fn a_worker_that_waits_for_others_between_passes_owes_nothing_meanwhile() {
     );
     let kept = kept(&record);
     assert!((0.7..1.4).contains(&kept), "{:?}", record.pace);
+    let waited_ns = record.pace.as_ref().map(|pace| pace.waited_ns);
+    assert!(waited_ns > Some(0), "{:?}", record.pace);
     for kind in ["read", "write"] {
         // The one of the workers that chance gave fewer pauses waits for some tenths of a second.
         let p90 = record.operations.kind(kind).unwrap().latency.quantile(0.9);

@@ -28,19 +28,12 @@ impl Peers for RankLink {
         }
         self.want(MemberInput::Ready);
         loop {
-            match self.next()? {
-                GroupEvent::Begin { at, .. } => return Ok(at),
-                GroupEvent::Lost(_) => return Err(self.loss()),
-                GroupEvent::Heard(_)
-                | GroupEvent::Answered(_)
-                | GroupEvent::Compared(_)
-                | GroupEvent::Halted
-                | GroupEvent::Reached(_)
-                | GroupEvent::Left(_)
-                | GroupEvent::Snapshot(..)
-                | GroupEvent::Spoke(..)
-                | GroupEvent::End(_)
-                | GroupEvent::Broken(_) => {}
+            let told = self.next()?;
+            if let GroupEvent::Begin { at, .. } = told {
+                return Ok(at);
+            }
+            if matches!(told, GroupEvent::Lost(_)) {
+                return Err(self.loss());
             }
         }
     }
