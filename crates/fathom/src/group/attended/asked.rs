@@ -126,14 +126,18 @@ mod tests {
     const STOP: i32 = 19;
     const CONT: i32 = 18;
 
-    fn stop(process: u32) {
-        sys::signal_process(process, STOP).unwrap();
+    fn until(so: impl Fn() -> bool) {
         let clock = MachineClock::monotonic();
-        let until = clock.now() + 30_000_000_000;
-        while !is_stopped(process) {
-            assert!(clock.now() < until);
+        let last = clock.now() + 30_000_000_000;
+        while !so() {
+            assert!(clock.now() < last);
             std::thread::yield_now();
         }
+    }
+
+    fn stop(process: u32) {
+        sys::signal_process(process, STOP).unwrap();
+        until(|| is_stopped(process));
     }
 
     /// A script in a process group of its own that has said how far it is.
@@ -180,19 +184,10 @@ mod tests {
     #[test]
     fn a_launcher_to_which_its_script_gave_a_session_is_the_launcher() {
         let (mut child, _) = begun("setsid sleep 600 & echo; wait; exit 7");
-        let clock = MachineClock::monotonic();
-        let until = clock.now() + 30_000_000_000;
+        let leads = |one: &u32| process_group(*one) == Some(*one);
         // It has its own a moment later.
-        let asked = loop {
-            let asked = SignalReach::of(child.id());
-            if let [launcher] = asked.launchers[..]
-                && process_group(launcher) == Some(launcher)
-            {
-                break asked;
-            }
-            assert!(clock.now() < until);
-            std::thread::yield_now();
-        };
+        until(|| matches!(&SignalReach::of(child.id()).launchers[..], [one] if leads(one)));
+        let asked = SignalReach::of(child.id());
         assert_eq!(asked.reached(KILL), [child.id(), asked.launchers[0]]);
         asked.send(KILL);
         assert_eq!(child.wait().unwrap().code(), None);
@@ -215,7 +210,8 @@ mod tests {
             let asked = SignalReach::of(child.id());
             assert_eq!(asked.launchers.len(), 2, "{begins}");
             assert_eq!(asked.reached(TERM), asked.launchers[1..], "{begins}");
-            // Through what stands beside it nobody is heard.
+            // Through what stands beside it nobody is heard. Until it runs, it is a shell with the whole script.
+            until(|| !has_mark(&asked.launchers[0]));
             stop(asked.launchers[0]);
             assert!(!asked.stands_still(), "{begins}");
             stop(asked.launchers[1]);
