@@ -1,6 +1,6 @@
 //! What a worker says of itself.
 
-use crate::{Interval, Measurements};
+use crate::{Interval, Measurements, WorkerSchedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,9 @@ pub struct WorkerAccount {
     /// What it counted, by kind and over time; where `worker-series` was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<WorkerMeasured>,
+    /// How it followed the schedule of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<WorkerSchedule>,
 }
 
 /// The measurements of one worker.

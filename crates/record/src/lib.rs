@@ -30,6 +30,7 @@ mod pace;
 mod plan;
 mod quantity;
 mod record;
+mod schedule;
 mod schema_one;
 mod stonewall;
 mod store;
@@ -80,6 +81,7 @@ pub use record::{
     Outcome, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
     VerificationFailure,
 };
+pub use schedule::{ScheduleEnd, WorkerSchedule};
 pub use stonewall::StonewallAccount;
 pub use store::{
     Damage, ReadRecords, Store, StoreError, are_records, parse_lines, parse_records, read_records,

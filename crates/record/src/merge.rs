@@ -279,12 +279,7 @@ impl Record {
             .collect::<BTreeSet<String>>()
             .into_iter()
             .collect();
-        let mut workers: BTreeMap<u32, usize> = BTreeMap::new();
-        for worker in &self.workers {
-            *workers.entry(worker.host).or_default() += 1;
-        }
-        let own = (0_u32..).map(|number| workers.get(&number).copied().unwrap_or_default());
-        self.pace = PaceAccount::of_all(self.generators().zip(own));
+        self.pace = PaceAccount::of_all(self.generators());
         let users = TargetUsers::of(self);
         let (targets, coverage) = (users.facts(), users.coverage());
         let (residency, levels) = (users.residency(), users.levels());

@@ -1,10 +1,10 @@
 //! What open loops were asked for, and what they kept.
 
-use crate::{HostAccount, Record, Status};
+use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
-use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaceAccount {
@@ -124,46 +124,28 @@ pub struct JudgedRate {
 }
 
 impl PaceAccount {
-    /// The pace of all hosts, each with how many workers it had, together; what one of them was not asked for, all were not, and of
+    /// The pace of all hosts, together; what one of them was not asked for, all were not, and of
     /// hosts of which one does not say its pace nothing is known.
-    pub(crate) fn of_all<'a>(
-        hosts: impl Iterator<Item = (&'a HostAccount, usize)>,
-    ) -> Option<Self> {
+    pub(crate) fn of_all<'a>(hosts: impl Iterator<Item = &'a HostAccount>) -> Option<Self> {
         let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-        let parts = hosts
-            .filter_map(|(host, workers)| Some((host.part.as_deref()?, host.late_ns, workers)));
+        let parts = hosts.filter_map(|host| Some((host.part.as_deref()?, host.late_ns)));
         // Who measured nothing kept no pace, and no other host had to keep it instead.
-        let measured: Vec<(&Record, u64, usize)> = parts
-            .filter(|(part, ..)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns, workers)| {
+        let measured: Vec<(&Record, u64)> = parts
+            .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
+            .map(|(part, late_ns)| {
                 let waited_ns = part.pace.as_ref().map_or(0, |pace| pace.waited_ns);
                 let over_ns = part.paced_after(late_ns).saturating_add(waited_ns);
-                (part, over_ns, workers)
+                (part, over_ns)
             })
             .collect();
-        // Who wears out owes no more when it has done what the fastest had.
-        let wears_out = |part: &Record| {
-            part.stonewall
-                .as_ref()
-                .is_some_and(|of| of.wear_out_ns.is_some())
-        };
-        let wears_out = measured.iter().any(|(part, ..)| wears_out(part));
-        let worked = measured.iter().filter(|(part, ..)| part.had_work());
-        let longest = worked.max_by_key(|(_, over_ns, _)| *over_ns);
-        let paces = measured.iter().map(|(part, over_ns, workers)| {
+        let worked = measured.iter().filter(|(part, _)| part.had_work());
+        let longest = worked.max_by_key(|(_, over_ns)| *over_ns);
+        let paces = measured.iter().map(|(part, over_ns)| {
             let pace = part.pace.as_ref()?.clone();
-            let owes_no_more = wears_out && part.outcome.status == Status::Ok;
-            let longer = longest.filter(|(_, longest, _)| longest > over_ns && !owes_no_more);
-            let Some((last, longest, _)) = longer else {
+            let longer = longest.filter(|(_, longest)| longest > over_ns);
+            let Some((last, longest)) = longer else {
                 return Some(pace);
             };
-            // Operations that do not come out even among workers leave some of them one less of each kind.
-            let short_ns = u64_to_f64(longest - over_ns);
-            let uneven = workers * part.spans.len();
-            let short = pace.asked_per_second.map(|asked| asked * short_ns / 1e9);
-            if short.is_some_and(|short| short <= u64_to_f64(to_u64(uneven))) {
-                return Some(pace);
-            }
             // What ended early, for it failed or had done its part, was no rate of the whole time. All ranks
             // of a load have the same share of one course, and only the last was asked for it until then.
             let course = last.pace.as_ref().filter(|_| part.load.is_some());

@@ -229,6 +229,7 @@ impl Ended<'_> {
             involuntary_switches: usage.involuntary_switches,
             engine_features: report.features.clone(),
             error: report.error.clone(),
+            schedule: self.schedule(&report.tally),
             ..base
         }
     }

@@ -1,7 +1,11 @@
 //! When the next operation is due: pure state, no clock. Times are nanoseconds of the worker's
 //! clock.
 
+mod followed;
+
 use crate::access::Random;
+use followed::Followed;
+use record::WorkerSchedule;
 
 /// Spacing of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,7 @@ struct OpenLoop {
     rng: Random,
     /// From the start to the first operation.
     phase_ns: f64,
+    followed: Followed,
 }
 
 #[derive(Clone, Debug)]
@@ -84,9 +89,9 @@ impl Pace {
         phase: f64,
         rng: Random,
     ) -> Self {
-        let phase_ns = match tempo {
-            Tempo::PerOperation(gap) => gap * phase,
-            Tempo::PerByte { .. } => 0.0,
+        let (phase_ns, gap_ns) = match tempo {
+            Tempo::PerOperation(gap) => (gap * phase, gap),
+            Tempo::PerByte { operation_ns, .. } => (0.0, operation_ns),
         };
         let mut open = OpenLoop {
             next: start,
@@ -95,6 +100,7 @@ impl Pace {
             spacing,
             rng,
             phase_ns,
+            followed: Followed::new(start, gap_ns),
         };
         open.start(start);
         Self {
@@ -107,15 +113,38 @@ impl Pace {
     /// meanwhile never was. Returns when the first is due.
     pub(crate) fn start_again(&mut self, now: u64) -> u64 {
         self.open.as_mut().map_or(now, |open| {
+            open.followed.leave(open.next);
+            open.followed.start_again(now);
             open.start(now);
             open.next
         })
+    }
+
+    /// Nothing is left to be begun, until it starts again.
+    pub(crate) fn leave(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.followed.leave(open.next);
+        }
+    }
+
+    /// The time that is measured began at `at`.
+    pub(crate) fn count_from(&mut self, at: u64) {
+        if let Some(open) = &mut self.open {
+            open.followed.count_from(at, open.next);
+        }
+    }
+
+    /// Since when the schedule counts, and how it was followed until `end`; `None` without one.
+    pub(crate) fn followed(&self, end: u64) -> Option<(u64, WorkerSchedule)> {
+        let open = self.open.as_ref()?;
+        Some(open.followed.until(end, open.next))
     }
 
     /// Goes on after a time in which nothing could be due: everything is due so much later.
     pub(crate) fn postpone(&mut self, by_ns: u64) {
         if let Some(open) = &mut self.open {
             open.next = open.next.saturating_add(by_ns);
+            open.followed.postpone(by_ns);
         }
     }
 
@@ -163,11 +192,13 @@ impl Pace {
         }
     }
 
-    /// The due operation was started with this many bytes.
+    /// The due operation was started with this many bytes, at `now`.
     #[inline]
-    pub(crate) fn started(&mut self, bytes: u64) {
+    pub(crate) fn started(&mut self, bytes: u64, now: u64) {
         if let Some(open) = &mut self.open {
-            open.advance(bytes);
+            let late_ns = now.saturating_sub(open.next);
+            let gap_ns = open.advance(bytes);
+            open.followed.began(late_ns, gap_ns);
         }
     }
 
@@ -183,7 +214,7 @@ impl Pace {
     /// `limit`.
     #[must_use]
     pub(crate) fn unsent(&self, end: u64, bytes: u64, limit: u64) -> u64 {
-        let Some(mut open) = self.open.clone() else {
+        let Some(mut open) = self.open.clone().filter(|open| !open.followed.is_over()) else {
             return 0;
         };
         let mut count = 0;
@@ -208,9 +239,10 @@ impl OpenLoop {
         self.fraction = total - whole as f64;
     }
 
+    /// The next is due a gap later, which is so long in the mean.
     #[inline]
-    fn advance(&mut self, bytes: u64) {
-        let gap = match self.tempo {
+    fn advance(&mut self, bytes: u64) -> f64 {
+        let mean = match self.tempo {
             Tempo::PerOperation(gap) => gap,
             Tempo::PerByte {
                 byte_ns,
@@ -218,10 +250,11 @@ impl OpenLoop {
             } => (byte_ns * bytes as f64).max(operation_ns),
         };
         let gap = match self.spacing {
-            Spacing::Constant => gap,
-            Spacing::Poisson => gap * self.rng.exponential(),
+            Spacing::Constant => mean,
+            Spacing::Poisson => mean * self.rng.exponential(),
         };
         self.add(gap);
+        mean
     }
 }
 
@@ -257,7 +290,7 @@ mod tests {
             Random::stream(1, 1),
         );
         for _ in 0..3_000_000 {
-            pace.started(4096);
+            pace.started(4096, 0);
         }
         let Due::At(next) = pace.due(0) else {
             panic!("time has passed")
@@ -278,7 +311,7 @@ mod tests {
             Random::stream(7, 1),
         );
         let n = 2_000_000;
-        (0..n).for_each(|_| pace.started(4096));
+        (0..n).for_each(|_| pace.started(4096, 0));
         let Due::At(end) = pace.due(0) else {
             panic!("time has passed")
         };
@@ -304,7 +337,7 @@ mod tests {
                 panic!("late")
             };
             late.push(intended);
-            pace.started(1);
+            pace.started(1, 0);
         }
         assert_eq!(late, [0, 1_000_000, 2_000_000]);
         assert_eq!(pace.unsent(10_000_000, 1, u64::MAX), 7);
@@ -320,7 +353,7 @@ mod tests {
             Random::stream(1, 1),
         );
         assert_eq!(pace.due(0), Due::At(1025));
-        pace.started(1);
+        pace.started(1, 0);
         assert_eq!(pace.start_again(5000), 5025);
         assert_eq!(pace.due(5000), Due::At(5025));
         let mut closed = Pace::closed();
@@ -340,7 +373,7 @@ mod tests {
             0.0,
             Random::stream(1, 1),
         );
-        pace.started(4096);
+        pace.started(4096, 0);
         assert_eq!(pace.due(0), Due::At(4096));
     }
 
@@ -389,7 +422,7 @@ mod tests {
                 while let Due::Now { intended } = pace.due(now) {
                     prop_assert!(intended <= now && intended >= last);
                     last = intended;
-                    pace.started(1);
+                    pace.started(1, 0);
                     started += 1;
                     if started > 20_000 { break; }
                 }

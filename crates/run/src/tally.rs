@@ -3,7 +3,7 @@
 use crate::steps::{KindTime, WritePasses};
 use crate::verify::{FailureLog, Mismatch};
 use engine::Op;
-use record::LoopAccount;
+use record::{LoopAccount, WorkerSchedule};
 use std::collections::BTreeMap;
 use sys::Usage;
 
@@ -40,6 +40,8 @@ pub(crate) struct Tally {
     /// The time of each kind of operation where kinds follow each other.
     pub kind_times: Vec<KindTime>,
     pub write_passes: WritePasses,
+    /// Since when its schedule counted, and how it was followed.
+    pub schedule: Option<(u64, WorkerSchedule)>,
     /// Since when its schedule has had nothing for it, between two kinds of operations or after the last.
     left_schedule_at: Option<u64>,
     /// The last time in which it had nothing, from and to.

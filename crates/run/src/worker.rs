@@ -259,7 +259,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             Due::At(time) => NextDraw::At(time),
             Due::Now { intended } => match self.plan.source.next() {
                 Some(drawn) => {
-                    self.plan.pace.started(u64::from(drawn.len));
+                    self.plan.pace.started(drawn.len.into(), self.now);
                     NextDraw::Operation { drawn, intended }
                 }
                 None => self.draw_next_step(),
@@ -274,8 +274,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         let between = self.plan.source.between(self.now, is_idle);
         let is_first = !self.plan.source.has_left_a_step();
         if !is_first {
-            self.disarm();
-            self.tally.leave_schedule(self.now);
+            self.leave_step();
         }
         match between {
             Between::Over => NextDraw::Complete,

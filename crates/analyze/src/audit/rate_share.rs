@@ -37,8 +37,12 @@ fn check(record: &Record) -> Vec<Finding> {
     let named = record.generators().map(HostAccount::called);
     let hosts = hosts.iter().filter(|_| hosts.len() > 1).zip(named);
     let short = hosts.filter_map(|(own, name)| {
-        let kept = kept(own)? * lasted(own, record);
-        let least = LEAST.min(1.0 - own.chance_of_pace());
+        let of_schedule = own.kept_schedule();
+        let least = match of_schedule {
+            Some(_) => LEAST,
+            None => LEAST.min(1.0 - own.chance_of_pace()),
+        };
+        let kept = of_schedule.or_else(|| kept(own))? * lasted(own, record);
         (kept < least).then(|| format!("{name} kept {} of its share", percent(kept)))
     });
     let short: Vec<String> = short.collect();

@@ -74,26 +74,33 @@ fn pace(page: &mut Page, record: &Record) {
     } else {
         String::new()
     };
-    if let Some(asked) = pace.asked_per_second {
+    let mut line = |asked: f64, achieved: f64, shown: fn(f64) -> String| {
+        let kept = of_schedule(record, achieved / asked);
+        let (asked, achieved) = (shown(asked), shown(achieved));
         page.fact(
             "pace",
-            &format!(
-                "asked {}, achieved {}{unsent}",
-                Rate(asked),
-                Rate(pace.achieved_per_second)
-            ),
+            &format!("asked {asked}, achieved {achieved}{kept}{unsent}"),
         );
+    };
+    if let Some(asked) = pace.asked_per_second {
+        line(asked, pace.achieved_per_second, |rate| {
+            Rate(rate).to_string()
+        });
     }
     let moved = record.paced_bytes_per_second();
     if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, moved) {
-        page.fact(
-            "pace",
-            &format!(
-                "asked {}, achieved {}{unsent}",
-                ByteRate(asked),
-                ByteRate(achieved)
-            ),
-        );
+        line(asked, achieved, |rate| ByteRate(rate).to_string());
+    }
+}
+
+/// What was kept of a schedule, where it is not what a rate makes of it: by chance more or less is due, of uneven work
+/// some of it ends early, and of two rates one alone holds.
+fn of_schedule(record: &Record, of_rate: f64) -> String {
+    let kept = record.kept_schedule();
+    match kept.filter(|kept| (kept - of_rate).abs() > 0.005) {
+        Some(kept) if (kept - 1.0).abs() <= 0.005 => "; the schedule was kept".to_owned(),
+        Some(kept) => format!("; {:.2}% of the schedule was kept", kept * 100.0),
+        None => String::new(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! How a schedule was kept.
 
-use record::{Measurements, PaceAccount};
-use workload::Workload;
+use super::Ended;
+use crate::tally::Tally;
+use record::{Measurements, PaceAccount, ScheduleEnd, WorkerSchedule};
+use workload::{EngineFeature, Workload};
 
 /// What was asked of a workload's schedule and what came of it in the time in which it was asked, which
 /// begins with the common start where there is one; `None` where there is no schedule.
@@ -36,6 +38,27 @@ pub(crate) fn pace(
         waited_ns,
         unsent,
     })
+}
+
+impl Ended<'_> {
+    /// How a worker followed its schedule; one that had done all in the warm-up began nothing of it.
+    pub(super) fn schedule(&self, tally: &Tally) -> Option<WorkerSchedule> {
+        let (since, schedule) = tally.schedule?;
+        if tally.is_idle {
+            return Some(WorkerSchedule {
+                end: ScheduleEnd::Done,
+                ..WorkerSchedule::default()
+            });
+        }
+        let workload = &self.resolved.effective;
+        let is_real = !workload.engine.has(EngineFeature::VirtualTime);
+        let begins = self.common_start.filter(|_| is_real);
+        let begins = begins.map(|start| start.saturating_add(workload.stop.warmup.0));
+        Some(WorkerSchedule {
+            late_ns: begins.map_or(0, |begins| since.saturating_sub(begins)),
+            ..schedule
+        })
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Loop;
 use engine::Engine;
+use record::{ScheduleEnd, WorkerSchedule};
 use sys::Clock;
 
 /// Operations that were due and never started are counted so far.
@@ -14,6 +15,8 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.now = now;
         if self.plan.stop.warmup_ends > now {
             self.counters = self.plan.warmup;
+        } else {
+            self.plan.pace.count_from(self.plan.stop.warmup_ends);
         }
         if let Some(tick) = &self.plan.tick {
             self.next_tick = now + tick.every_ns;
@@ -30,6 +33,7 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         }
         self.counters = self.plan.measured;
         self.tally.restart(self.now);
+        self.plan.pace.count_from(self.plan.stop.warmup_ends);
         self.plan.source.restart(self.now);
         self.bytes_left = if self.bytes_left == u64::MAX {
             u64::MAX
@@ -48,6 +52,13 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             let first_due = self.plan.pace.start_again(self.now);
             self.tally.return_to_schedule(first_due);
         }
+    }
+
+    /// A step is over for this worker.
+    pub(super) fn leave_step(&mut self) {
+        self.disarm();
+        self.tally.leave_schedule(self.now);
+        self.plan.pace.leave();
     }
 
     #[cold]
@@ -69,8 +80,10 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         }
         self.tally.write_passes = self.plan.source.write_passes();
         self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
-        if !self.complete {
-            let due_until = self.tally.scheduled_until(end);
+        let due_until = self.tally.scheduled_until(end);
+        if self.complete {
+            self.plan.pace.leave();
+        } else {
             let unit = u64::from(self.plan.content.unit_bytes());
             let most = match self.bytes_left {
                 u64::MAX => MOST_UNSENT,
@@ -78,6 +91,18 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             };
             self.tally.unsent = self.plan.pace.unsent(due_until, unit, most);
         }
+        self.tally.schedule = self.schedule(due_until);
+    }
+
+    /// How the schedule was followed until then, which no worker owes anything that wears out.
+    fn schedule(&self, due_until: u64) -> Option<(u64, WorkerSchedule)> {
+        let (since, followed) = self.plan.pace.followed(due_until)?;
+        let end = match (self.complete, self.plan.wears_out_until) {
+            (true, None) => ScheduleEnd::Done,
+            (true, Some(_)) => ScheduleEnd::Released,
+            (false, _) => followed.end,
+        };
+        Some((since, WorkerSchedule { end, ..followed }))
     }
 
     /// Whether it did anything in the measured time: what had ended in the warm-up belongs to that.

@@ -1,0 +1,219 @@
+//! How workers followed the schedule of an open loop, by the schedule itself: nothing of it is chance.
+
+use crate::{Record, WorkerAccount};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::lossless::{to_u64, u64_to_f64};
+
+/// How one worker followed its schedule; in nanoseconds of its measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerSchedule {
+    /// How long after the common start it began to follow it.
+    pub late_ns: u64,
+    /// What it began was due over so long.
+    pub begun_ns: u64,
+    /// What it began is due over so long in the mean: another time where chance draws the gaps.
+    pub mean_ns: u64,
+    /// How far it was behind its schedule in the end, beyond one gap: of parts that follow each other the sum.
+    pub behind_ns: u64,
+    /// How far it was behind when its measured time began, beyond one gap: what a warm-up left was begun in that time.
+    pub before_ns: u64,
+    /// How long nothing was due of it in between, as it waited for others.
+    pub waited_ns: u64,
+    /// One mean gap for each part: so much less than others a worker has where operations do not come out even.
+    pub gap_ns: u64,
+    pub end: ScheduleEnd,
+}
+
+/// What ended a worker's schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ScheduleEnd {
+    /// Its time was over, or it failed or was told to stop.
+    #[default]
+    Time,
+    /// It had begun all that it had to.
+    Done,
+    /// Nothing was due of it until the others ended: it had waited for them, or worn out.
+    Released,
+}
+
+/// Which share of their schedules the workers of these hosts kept: hosts have equal shares of a rate, and on each its
+/// workers. `None` where they were followed for no time.
+fn kept_share(hosts: &[Vec<WorkerSchedule>]) -> Option<f64> {
+    let workers = || hosts.iter().flatten();
+    let all_done = workers().all(|own| own.end == ScheduleEnd::Done);
+    // Who has begun all by chance sooner than in the mean owes nothing for that.
+    let length = |own: &WorkerSchedule| {
+        let parts = match all_done {
+            true => [own.late_ns, own.mean_ns, own.behind_ns, 0],
+            false => [own.late_ns, own.begun_ns, own.behind_ns, own.waited_ns],
+        };
+        parts.into_iter().fold(0, u64::saturating_add)
+    };
+    let longest = workers().map(length).max()?;
+    let time = |own: &WorkerSchedule| {
+        let waited_ns = if all_done { 0 } else { own.waited_ns };
+        let asked_ns = longest.saturating_sub(waited_ns);
+        let most = asked_ns
+            .saturating_sub(own.late_ns)
+            .saturating_sub(own.behind_ns);
+        let begun = match own.end {
+            ScheduleEnd::Time => own.begun_ns.min(most),
+            ScheduleEnd::Done => own.begun_ns.max(own.mean_ns).min(most),
+            ScheduleEnd::Released => most,
+        };
+        let owes = most - begun;
+        let begun = if owes <= own.gap_ns { most } else { begun };
+        [asked_ns, begun.saturating_add(own.before_ns)].map(u64_to_f64)
+    };
+    let [asked_ns, kept_ns] = mean(hosts.iter().map(|own| mean(own.iter().map(time))));
+    let share = kept_ns / asked_ns;
+    share.is_finite().then_some(share)
+}
+
+fn mean(times: impl ExactSizeIterator<Item = [f64; 2]>) -> [f64; 2] {
+    let count = u64_to_f64(to_u64(times.len().max(1)));
+    let sum = times.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
+    sum.map(|sum| sum / count)
+}
+
+impl Record {
+    /// The share of the schedules of all workers that was kept, of the time from the common start to the last end of all:
+    /// below 1 something was begun too late or never, above it it had been due before. Where all workers began all that
+    /// they had to, each has the time that it lasts in the mean. `None` without a schedule, and where a worker does not
+    /// say how it followed it.
+    #[must_use]
+    pub fn kept_schedule(&self) -> Option<f64> {
+        self.pace.as_ref()?;
+        let mut hosts: BTreeMap<u32, Vec<WorkerSchedule>> = BTreeMap::new();
+        let own = |worker: &WorkerAccount| Some((worker.host, worker.schedule?));
+        let said: Option<Vec<_>> = self.workers.iter().map(own).collect();
+        for (host, schedule) in said? {
+            hosts.entry(host).or_default().push(schedule);
+        }
+        let hosts: Vec<Vec<WorkerSchedule>> = hosts.into_values().collect();
+        kept_share(&hosts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GAP: u64 = 10;
+
+    fn own(end: ScheduleEnd, begun_ns: u64, behind_ns: u64) -> WorkerSchedule {
+        WorkerSchedule {
+            begun_ns,
+            mean_ns: begun_ns,
+            behind_ns,
+            gap_ns: GAP,
+            end,
+            ..WorkerSchedule::default()
+        }
+    }
+
+    fn time(begun_ns: u64, behind_ns: u64) -> WorkerSchedule {
+        own(ScheduleEnd::Time, begun_ns, behind_ns)
+    }
+
+    fn done(begun_ns: u64, behind_ns: u64) -> WorkerSchedule {
+        own(ScheduleEnd::Done, begun_ns, behind_ns)
+    }
+
+    fn kept(hosts: &[&[WorkerSchedule]]) -> f64 {
+        let hosts: Vec<_> = hosts.iter().map(|own| own.to_vec()).collect();
+        let share = kept_share(&hosts).unwrap();
+        (share * 1e6).round() / 1e6
+    }
+
+    #[test]
+    fn what_was_begun_late_or_never_is_missing() {
+        assert_eq!(kept(&[&[time(1000, 0), time(1000, 0)]]), 1.0);
+        // Both were asked for 1,000, and one came to 600 of them.
+        assert_eq!(kept(&[&[time(1000, 0), time(600, 400)]]), 0.8);
+        // One has begun all 1,000 by 2,000, and the other had none left from 1,000 on.
+        assert_eq!(kept(&[&[done(1000, 0), done(1000, 1000)]]), 0.5);
+        assert_eq!(kept(&[&[done(1000, 0), done(100, 0)]]), 0.55);
+        assert_eq!(kept_share(&[vec![done(0, 0)], vec![]]), None);
+    }
+
+    #[test]
+    fn what_chance_makes_of_gaps_is_no_fault() {
+        let by_chance = |begun_ns, mean_ns| WorkerSchedule {
+            begun_ns,
+            ..done(mean_ns, 0)
+        };
+        assert_eq!(kept(&[&[by_chance(800, 1000), by_chance(1300, 1000)]]), 1.0);
+        // Others were ended by the one that had begun all first, as at a stonewall.
+        assert_eq!(kept(&[&[by_chance(800, 1000)], &[time(800, 0)]]), 1.0);
+    }
+
+    #[test]
+    fn who_has_one_operation_less_of_each_part_has_its_share() {
+        assert_eq!(kept(&[&[done(1000, 0), done(1000 - GAP, 0)]]), 1.0);
+        assert!(kept(&[&[done(1000, 0), done(1000 - GAP - 1, 0)]]) < 1.0);
+    }
+
+    #[test]
+    fn a_host_that_began_late_or_ended_early_had_less_of_the_time() {
+        let late = WorkerSchedule {
+            late_ns: 400,
+            ..time(600, 0)
+        };
+        assert_eq!(kept(&[&[time(1000, 0)], &[late]]), 0.8);
+        assert_eq!(kept(&[&[late]]), 0.6);
+        assert_eq!(kept(&[&[time(1000, 0)], &[time(600, 0)]]), 0.8);
+        // Hosts have equal shares, however many workers they have.
+        let few: &[WorkerSchedule] = &[time(1000, 0)];
+        assert_eq!(kept(&[few, &[time(0, 1000); 9]]), 0.5);
+    }
+
+    #[test]
+    fn what_waited_for_others_was_asked_for_nothing_then() {
+        let waited = WorkerSchedule {
+            waited_ns: 500,
+            ..time(500, 0)
+        };
+        assert_eq!(kept(&[&[time(1000, 0), waited]]), 1.0);
+        let behind = WorkerSchedule {
+            waited_ns: 500,
+            ..time(250, 250)
+        };
+        assert_eq!(kept(&[&[behind]]), 0.5);
+        let released = own(ScheduleEnd::Released, 500, 0);
+        assert_eq!(kept(&[&[time(1000, 0), released]]), 1.0);
+        assert_eq!(kept(&[&[released, released]]), 1.0);
+    }
+
+    #[test]
+    fn what_had_been_due_before_is_too_much() {
+        let after_a_stall = WorkerSchedule {
+            before_ns: 330,
+            ..time(1000, 0)
+        };
+        assert_eq!(kept(&[&[after_a_stall]]), 1.33);
+    }
+
+    proptest! {
+        /// Workers of a rate that follow it as it is, ended by their time or by their work, keep all of it.
+        #[test]
+        fn a_schedule_that_was_followed_is_kept(
+            hosts in prop::collection::vec(prop::collection::vec(500..1500_u64, 1..5), 1..5),
+            all_done in any::<bool>(),
+        ) {
+            let own = |begun_ns: u64| match all_done {
+                true => WorkerSchedule { begun_ns, ..done(1000, 0) },
+                false => time(1000, 0),
+            };
+            let hosts: Vec<Vec<WorkerSchedule>> = hosts
+                .into_iter()
+                .map(|host| host.into_iter().map(own).collect())
+                .collect();
+            prop_assert_eq!(kept_share(&hosts), Some(1.0));
+        }
+    }
+}
