@@ -11,7 +11,7 @@ use object::LoadError;
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use sys::{Clock as _, MachineClock};
+use sys::MachineClock;
 
 /// Where a launcher hands the code on, ours are told from its own by so much.
 const OF_RANKS: i32 = 64;
@@ -77,14 +77,8 @@ pub(crate) fn say_last(code: i32) {
 /// A launcher that is asked to end all hands on no more of what it has not read.
 fn wait_until_read() {
     let clock = MachineClock::monotonic();
-    let is_read = || {
-        let is_read = sys::unread_of_pipe(std::io::stdout()).is_none_or(|unread| unread == 0);
-        if !is_read {
-            clock.sleep_until(clock.now() + READ_LOOK_NS);
-        }
-        is_read
-    };
-    sys::over_while_awake(&clock, READ_NS, READ_LOOK_NS, is_read);
+    let is_read = || sys::unread_of_pipe(std::io::stdout()).is_none_or(|unread| unread == 0);
+    sys::wait_while_awake(&clock, READ_NS, READ_LOOK_NS, is_read);
 }
 
 /// Whether a process of ours started the launcher, and is told how all ended.

@@ -177,7 +177,8 @@ fn live(
     // Nothing is told any more: whoever waits for that sees it.
     drop(tell);
     // A last word may be on its way when nobody drives any more.
-    await_that(&clock, LEAVE_NS, || world.has_sent() != Ok(false));
+    let has_sent = || world.has_sent() != Ok(false);
+    sys::wait_while_awake(&clock, LEAVE_NS, STEP_NS, has_sent);
     let how = leaving.recv();
     let unsaid = || Leaving::Close(Duration::ZERO, Box::new(|_| UNSAID));
     match how.unwrap_or_else(|_| unsaid()) {
@@ -227,7 +228,7 @@ fn part(world: &mut World, clock: &MachineClock, patience_ns: u64) -> Vec<u32> {
     let is_first = world.rank() == 0;
     let mut is_broken = !is_first && world.part().is_err();
     let mut silent = Vec::new();
-    await_that(clock, patience_ns, || {
+    sys::wait_while_awake(clock, patience_ns, STEP_NS, || {
         is_broken |= world.has_heard_all().is_err();
         silent = world.unparted();
         silent.retain(|rank| is_first || *rank == 0);
@@ -238,21 +239,11 @@ fn part(world: &mut World, clock: &MachineClock, patience_ns: u64) -> Vec<u32> {
     }
     if silent.is_empty() {
         let _a_broken_library_ends_by_itself = if is_first { world.part() } else { Ok(()) };
-        await_that(clock, PART_NS, || world.has_parted() != Ok(false));
+        let has_parted = || world.has_parted() != Ok(false);
+        sys::wait_while_awake(clock, PART_NS, STEP_NS, has_parted);
         clock.sleep_until(clock.now() + QUIET_NS);
     }
     silent
-}
-
-/// Waits until something is so, as long as that of time in which this process is awake.
-fn await_that(clock: &MachineClock, most_ns: u64, mut is_so: impl FnMut() -> bool) {
-    sys::over_while_awake(clock, most_ns, STEP_NS, || {
-        let is_so = is_so();
-        if !is_so {
-            clock.sleep_until(clock.now() + STEP_NS);
-        }
-        is_so
-    });
 }
 
 /// Ends the process with a code where the library does not come to its end while this is kept: it may wait for ever

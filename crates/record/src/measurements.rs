@@ -128,6 +128,12 @@ impl Measurements {
             .map(|(kind, operations)| (kind.as_str(), operations))
     }
 
+    /// All kinds but flushes: a flush follows what it flushes, and is no work of its own and no event of a schedule.
+    pub fn but_flushes(&self) -> impl Iterator<Item = (&str, &Operations)> {
+        self.kinds()
+            .filter(|(kind, _)| !matches!(*kind, "fsync" | "fdatasync"))
+    }
+
     /// All kinds as one, latencies included.
     #[must_use]
     pub fn together(&self) -> Operations {

@@ -58,9 +58,7 @@ impl Record {
                 let begun = per_second * u64_to_f64(over_ns) / 1e9;
                 f64_to_u64_saturating(begun.round())
             }
-            // A flush follows its write and is no event of a schedule.
-            None => (self.operations.kinds())
-                .filter(|(kind, _)| !matches!(*kind, "fsync" | "fdatasync"))
+            None => (self.operations.but_flushes())
                 .map(|(_, of)| of.count.saturating_add(of.errors))
                 .sum(),
         }

@@ -22,13 +22,10 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// `counted` and what is in flight; flushes are no work of their own.
+    /// `counted` and what is in flight.
     pub(crate) fn of(counted: &Measurements, in_flight: usize) -> Self {
-        let work = counted
-            .kinds()
-            .filter(|(kind, _)| !matches!(*kind, "fsync" | "fdatasync"));
         let mut reached = Self::default();
-        for (_, kind) in work {
+        for (_, kind) in counted.but_flushes() {
             reached.ended += kind.count;
             reached.begun += kind.count + kind.errors;
             reached.bytes += kind.bytes;

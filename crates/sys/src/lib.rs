@@ -63,7 +63,7 @@ pub use socket::{connect_at_once, connect_patiently, patiently};
 pub use standstill::{end_when_still_for, free_to_stand_still};
 pub use terminal::{terminal_size, yield_to_others};
 pub use transfers::{fallocate, fdatasync, fsync, pread, pwrite};
-pub use vigil::{Standstill, Vigil, over_while_awake};
+pub use vigil::{Standstill, Vigil, over_while_awake, wait_while_awake};
 pub use write_back::begin_write_back;
 
 use std::io;

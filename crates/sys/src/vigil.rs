@@ -123,6 +123,23 @@ pub fn over_while_awake(
     false
 }
 
+/// Waits until something is so, for so long at most as this process ran meanwhile, and looks after each step. Whether it
+/// is so.
+pub fn wait_while_awake(
+    clock: &impl Clock,
+    most_ns: u64,
+    step_ns: u64,
+    mut is_so: impl FnMut() -> bool,
+) -> bool {
+    over_while_awake(clock, most_ns, step_ns, || {
+        let is_so = is_so();
+        if !is_so {
+            clock.sleep_until(clock.now() + step_ns);
+        }
+        is_so
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

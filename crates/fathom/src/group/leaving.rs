@@ -59,11 +59,7 @@ pub(crate) fn watch_the_end(code: i32, within_ns: u64) {
     }
     let watch = move || {
         let clock = MachineClock::monotonic();
-        let never = || {
-            clock.sleep_until(clock.now() + WATCH_STEP_NS);
-            false
-        };
-        sys::over_while_awake(&clock, within_ns, WATCH_STEP_NS, never);
+        sys::wait_while_awake(&clock, within_ns, WATCH_STEP_NS, || false);
         sys::exit_at_once(code);
     };
     let thread = std::thread::Builder::new().name("fathom-watch".into());

@@ -19,10 +19,8 @@ pub(crate) fn pace(
     }
     // A rate is of all ranks together.
     let share = 1.0 / f64::from(workload.rank.size());
-    let is_paced = |kind: &str| !matches!(kind, "fsync" | "fdatasync");
     let paced: u64 = operations
-        .kinds()
-        .filter(|(kind, _)| is_paced(kind))
+        .but_flushes()
         .map(|(_, kind)| kind.count + kind.errors)
         .sum();
     let achieved = if paced_ns > 0 {
