@@ -32,6 +32,7 @@ mod hosts_lost;
 mod inline_completion;
 #[cfg(test)]
 mod joined;
+mod kinds_apart;
 mod label_vs_pattern;
 mod latency_below_io;
 mod little_law;
@@ -80,7 +81,7 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 90] = [
+const RULES: [Rule; 91] = [
     hosts_lost::RULE,
     not_ended::RULE,
     generator_stopped::RULE,
@@ -88,6 +89,7 @@ const RULES: [Rule; 90] = [
     little_law::RULE,
     straggler::RULE,
     start_skew::RULE,
+    kinds_apart::RULE,
     elapsed::RULE,
     depth_not_reached::RULE,
     inline_completion::RULE,

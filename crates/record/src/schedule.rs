@@ -4,7 +4,8 @@ use crate::{Record, WorkerAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::lossless::{to_u64, u64_to_f64};
+use units::Bytes;
+use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 /// How one worker followed its schedule; in nanoseconds of its measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,14 +16,18 @@ pub struct WorkerSchedule {
     pub begun_ns: u64,
     /// What it began is due over so long in the mean: another time where chance draws the gaps.
     pub mean_ns: u64,
-    /// How far it was behind its schedule in the end, beyond one gap: of parts that follow each other the sum.
+    /// How much further it was behind its schedule in the end than in the beginning, beyond a tenth of a gap (a gap, where
+    /// chance draws them): of parts that follow each other the sum.
     pub behind_ns: u64,
-    /// How far it was behind when its measured time began, beyond one gap: what a warm-up left was begun in that time.
+    /// How much further it was behind in the beginning: what a warm-up left was begun in the measured time.
     pub before_ns: u64,
     /// How long nothing was due of it in between, as it waited for others.
     pub waited_ns: u64,
-    /// One mean gap for each part: so much less than others a worker has where operations do not come out even.
+    /// The mean gap between two operations.
     pub gap_ns: u64,
+    /// Kinds or passes that followed each other: of each a worker has one operation less than others where they do not
+    /// come out even.
+    pub parts: u64,
     pub end: ScheduleEnd,
 }
 
@@ -64,8 +69,14 @@ fn kept_share(hosts: &[Vec<WorkerSchedule>]) -> Option<f64> {
             ScheduleEnd::Done => own.begun_ns.max(own.mean_ns).min(most),
             ScheduleEnd::Released => most,
         };
-        let owes = most - begun;
-        let begun = if owes <= own.gap_ns { most } else { begun };
+        let uneven_ns = match own.end {
+            ScheduleEnd::Done => own.gap_ns.saturating_mul(own.parts),
+            ScheduleEnd::Time | ScheduleEnd::Released => own.gap_ns,
+        };
+        let begun = match most - begun <= uneven_ns {
+            true => most,
+            false => begun,
+        };
         [asked_ns, begun.saturating_add(own.before_ns)].map(u64_to_f64)
     };
     let [asked_ns, kept_ns] = mean(hosts.iter().map(|own| mean(own.iter().map(time))));
@@ -88,13 +99,33 @@ impl Record {
     pub fn kept_schedule(&self) -> Option<f64> {
         self.pace.as_ref()?;
         let mut hosts: BTreeMap<u32, Vec<WorkerSchedule>> = BTreeMap::new();
-        let own = |worker: &WorkerAccount| Some((worker.host, worker.schedule?));
+        let per_byte = self.mean_ns_per_byte();
+        let own = |worker: &WorkerAccount| {
+            let mut schedule = worker.schedule?;
+            if let Some(per_byte) = per_byte {
+                schedule.mean_ns = f64_to_u64_saturating(u64_to_f64(worker.bytes) * per_byte);
+            }
+            Some((worker.host, schedule))
+        };
         let said: Option<Vec<_>> = self.workers.iter().map(own).collect();
         for (host, schedule) in said? {
             hosts.entry(host).or_default().push(schedule);
         }
         let hosts: Vec<Vec<WorkerSchedule>> = hosts.into_values().collect();
         kept_share(&hosts)
+    }
+
+    /// What a byte of work takes of a schedule in the mean, where chance draws sizes: of equal work each worker has drawn
+    /// another number of operations.
+    fn mean_ns_per_byte(&self) -> Option<f64> {
+        let sizes = self.effective.get("block-size")?;
+        let is_of_one_size = Bytes::parse(sizes).is_ok();
+        let work = self.workers.iter().map(|worker| {
+            let mean_ns = worker.schedule.map_or(0, |own| own.mean_ns);
+            [mean_ns, worker.bytes].map(u64_to_f64)
+        });
+        let [mean_ns, bytes] = work.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
+        (!is_of_one_size && bytes > 0.0).then(|| mean_ns / bytes)
     }
 }
 
@@ -111,6 +142,7 @@ mod tests {
             mean_ns: begun_ns,
             behind_ns,
             gap_ns: GAP,
+            parts: 1,
             end,
             ..WorkerSchedule::default()
         }
@@ -156,6 +188,11 @@ mod tests {
     fn who_has_one_operation_less_of_each_part_has_its_share() {
         assert_eq!(kept(&[&[done(1000, 0), done(1000 - GAP, 0)]]), 1.0);
         assert!(kept(&[&[done(1000, 0), done(1000 - GAP - 1, 0)]]) < 1.0);
+        let of_two = WorkerSchedule {
+            parts: 2,
+            ..done(1000 - 2 * GAP, 0)
+        };
+        assert_eq!(kept(&[&[done(1000, 0), of_two]]), 1.0);
     }
 
     #[test]
@@ -187,6 +224,29 @@ mod tests {
         let released = own(ScheduleEnd::Released, 500, 0);
         assert_eq!(kept(&[&[time(1000, 0), released]]), 1.0);
         assert_eq!(kept(&[&[released, released]]), 1.0);
+    }
+
+    #[test]
+    fn where_chance_draws_sizes_equal_work_is_of_equal_bytes() {
+        let worker = |bytes, begun_ns| WorkerAccount {
+            bytes,
+            schedule: Some(done(begun_ns, 0)),
+            ..WorkerAccount::default()
+        };
+        let mut record = Record {
+            pace: Some(crate::PaceAccount::default()),
+            workers: vec![worker(4096, 1000), worker(4096, 1500)],
+            ..Record::default()
+        };
+        let mut of = |sizes: &str| {
+            let sizes = ("block-size".to_owned(), sizes.to_owned());
+            record.effective = [sizes].into();
+            record.kept_schedule()
+        };
+        assert_eq!(of("4k/50:64k/50"), Some(1.0));
+        assert_eq!(of("4k"), Some(1250.0 / 1500.0));
+        record.workers[0].schedule = None;
+        assert_eq!(record.kept_schedule(), None);
     }
 
     #[test]

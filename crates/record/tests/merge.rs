@@ -264,6 +264,7 @@ fn worker() -> WorkerAccount {
             before_ns: 17,
             waited_ns: 18,
             gap_ns: 19,
+            parts: 20,
             end: ScheduleEnd::Done,
         }),
     }

@@ -14,6 +14,17 @@ pub(crate) enum Spacing {
     Poisson,
 }
 
+impl Spacing {
+    /// The share of a gap by which a worker that keeps its schedule may be behind it: arrivals that chance brings
+    /// together wait for each other.
+    const fn tolerance(self) -> f64 {
+        match self {
+            Self::Constant => 0.1,
+            Self::Poisson => 1.0,
+        }
+    }
+}
+
 /// What an open loop counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tempo {
@@ -21,6 +32,20 @@ pub(crate) enum Tempo {
     PerOperation(f64),
     /// Nanoseconds of a byte; both limits where both were asked.
     PerByte { byte_ns: f64, operation_ns: f64 },
+}
+
+impl Tempo {
+    /// From an operation of so many bytes to the next.
+    #[inline]
+    fn mean_gap(self, bytes: u64) -> f64 {
+        match self {
+            Self::PerOperation(gap) => gap,
+            Self::PerByte {
+                byte_ns,
+                operation_ns,
+            } => (byte_ns * bytes as f64).max(operation_ns),
+        }
+    }
 }
 
 /// Pause after operations.
@@ -100,7 +125,7 @@ impl Pace {
             spacing,
             rng,
             phase_ns,
-            followed: Followed::new(start, gap_ns),
+            followed: Followed::new(start, gap_ns, spacing.tolerance()),
         };
         open.start(start);
         Self {
@@ -118,6 +143,22 @@ impl Pace {
             open.start(now);
             open.next
         })
+    }
+
+    /// Its operations have so many bytes, as far as is known.
+    #[must_use]
+    pub(crate) fn of_blocks(mut self, bytes: u64) -> Self {
+        if let Some(open) = &mut self.open {
+            open.followed.expect(open.tempo.mean_gap(bytes));
+        }
+        self
+    }
+
+    /// What is due until then is owed, also where the work ends before.
+    pub(crate) fn owe_until(&mut self, until: u64) {
+        if let Some(open) = &mut self.open {
+            open.followed.owe_until(until);
+        }
     }
 
     /// Nothing is left to be begun, until it starts again.
@@ -242,13 +283,7 @@ impl OpenLoop {
     /// The next is due a gap later, which is so long in the mean.
     #[inline]
     fn advance(&mut self, bytes: u64) -> f64 {
-        let mean = match self.tempo {
-            Tempo::PerOperation(gap) => gap,
-            Tempo::PerByte {
-                byte_ns,
-                operation_ns,
-            } => (byte_ns * bytes as f64).max(operation_ns),
-        };
+        let mean = self.tempo.mean_gap(bytes);
         let gap = match self.spacing {
             Spacing::Constant => mean,
             Spacing::Poisson => mean * self.rng.exponential(),

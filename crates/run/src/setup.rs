@@ -356,7 +356,8 @@ impl Shared {
         };
         let number = u64::from(self.seats.number(worker));
         let rng = Random::stream(self.workload.seed, STREAM_PACE + number);
-        Pace::open(start, tempo, spacing, self.seats.phase(worker), rng)
+        let open = Pace::open(start, tempo, spacing, self.seats.phase(worker), rng);
+        open.of_blocks(self.workload.blocks.largest().0)
     }
 }
 

@@ -102,7 +102,10 @@ fn unsent(record: &Record) -> Vec<Finding> {
         false => "operation",
     };
     let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
-    let severity = if share > INVALID_UNSENT {
+    // What chance brings together waits for each other, in the end as well.
+    let kept = record.kept_schedule();
+    let is_kept = kept.is_some_and(|kept| kept > 1.0 - INVALID_UNSENT);
+    let severity = if share > INVALID_UNSENT && !is_kept {
         Severity::Invalid
     } else {
         Severity::Warning

@@ -59,9 +59,13 @@ fn check(record: &Record) -> Vec<Finding> {
 /// How much of the time of all a host was there for its share, where something ended it early: what
 /// had done all that it was to do owes no more.
 fn lasted(own: &Record, whole: &Record) -> f64 {
-    match own.outcome.status == Status::Ok || whole.paced_ns() <= own.paced_ns() {
+    let [own_ns, all_ns] = [own, whole].map(|of| {
+        let waited_ns = of.pace.as_ref().map_or(0, |pace| pace.waited_ns);
+        of.paced_ns().saturating_add(waited_ns)
+    });
+    match own.outcome.status == Status::Ok || all_ns <= own_ns {
         true => 1.0,
-        false => ratio(own.paced_ns(), whole.paced_ns()),
+        false => ratio(own_ns, all_ns),
     }
 }
 

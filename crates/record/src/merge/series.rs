@@ -141,10 +141,12 @@ pub(super) struct SeriesOfAll {
 }
 
 impl SeriesOfAll {
-    /// The longest of all lengths of an interval is that of the sum.
+    /// An interval of the sum is as long as edges of all series have in common: a time is divided only where all
+    /// records divide it.
     pub(super) fn of(records: &mut [Record]) -> Self {
         let lengths = records.iter().map(|record| record.interval_ns);
-        let interval_ns = lengths.max().unwrap_or_default();
+        let interval_ns = lengths.filter(|ns| *ns > 0).reduce(common_multiple);
+        let interval_ns = interval_ns.unwrap_or_default();
         let edges = Edges::of(records, interval_ns);
         let mut all = Places::new();
         for watchers in Watchers::of(records) {
@@ -180,6 +182,14 @@ impl SeriesOfAll {
             load.users = users.map(Option::unwrap_or_default).collect();
         }
     }
+}
+
+fn common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor).saturating_mul(b)
 }
 
 /// Puts an interval beside what other hosts did in the same time.

@@ -45,6 +45,8 @@ impl Ended<'_> {
         if tally.is_idle {
             return Some(WorkerSchedule {
                 end: ScheduleEnd::Done,
+                gap_ns: schedule.gap_ns,
+                parts: schedule.parts,
                 ..WorkerSchedule::default()
             });
         }

@@ -11,6 +11,8 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
     #[cold]
     pub(super) fn end_of_time(&mut self) {
         if self.plan.halt.load(Relaxed) {
+            // Nothing more is due, however long takes what is in flight.
+            self.plan.stop.ends = self.plan.stop.ends.min(self.now);
             return self.finish();
         }
         if let Some(stonewall) = self.stonewall.take() {
@@ -20,9 +22,9 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
                 return self.end_work();
             };
             self.wears_out = Some((stonewall, reached.begun));
+            self.plan.pace.owe_until(self.plan.stop.ends);
             self.plan.stop.ends = until;
             self.stage = LoopStage::Waiting;
-            self.tally.leave_schedule(self.now);
             // What it still has to do is counted, which the direct path does not.
             self.direct_path = false;
             return;
@@ -42,6 +44,8 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             return None;
         }
         let (stonewall, begun) = self.wears_out?;
+        // Until an operation of its own had ended it waited for nobody else.
+        self.tally.leave_schedule(self.now);
         let Some(most) = stonewall.most() else {
             return Some(MEETING_LOOK_NS);
         };
