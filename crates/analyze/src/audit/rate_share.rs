@@ -34,6 +34,8 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let hosts = record.by_host();
+    let longest_ns = hosts.iter().map(|own| was_there_ns(own)).max();
+    let longest_ns = longest_ns.unwrap_or_default();
     let named = record.generators().map(HostAccount::called);
     let hosts = hosts.iter().filter(|_| hosts.len() > 1).zip(named);
     let short = hosts.filter_map(|(own, name)| {
@@ -42,7 +44,7 @@ fn check(record: &Record) -> Vec<Finding> {
             Some(_) => LEAST,
             None => LEAST.min(1.0 - own.chance_of_pace()),
         };
-        let kept = of_schedule.or_else(|| kept(own))? * lasted(own, record);
+        let kept = of_schedule.or_else(|| kept(own))? * lasted(own, longest_ns);
         (kept < least).then(|| format!("{name} kept {} of its share", percent(kept)))
     });
     let short: Vec<String> = short.collect();
@@ -56,16 +58,19 @@ fn check(record: &Record) -> Vec<Finding> {
     )]
 }
 
-/// How much of the time of all a host was there for its share, where something ended it early: what
+/// How long a host was there for its share, of which it may have waited for others.
+fn was_there_ns(own: &Record) -> u64 {
+    let waited_ns = own.pace.as_ref().map_or(0, |pace| pace.waited_ns);
+    own.paced_ns().saturating_add(waited_ns)
+}
+
+/// How much of the longest time of all a host was there for its share, where something ended it early: what
 /// had done all that it was to do owes no more.
-fn lasted(own: &Record, whole: &Record) -> f64 {
-    let [own_ns, all_ns] = [own, whole].map(|of| {
-        let waited_ns = of.pace.as_ref().map_or(0, |pace| pace.waited_ns);
-        of.paced_ns().saturating_add(waited_ns)
-    });
-    match own.outcome.status == Status::Ok || all_ns <= own_ns {
+fn lasted(own: &Record, longest_ns: u64) -> f64 {
+    let own_ns = was_there_ns(own);
+    match own.outcome.status == Status::Ok || longest_ns <= own_ns {
         true => 1.0,
-        false => ratio(own_ns, all_ns),
+        false => ratio(own_ns, longest_ns),
     }
 }
 

@@ -376,6 +376,31 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_different_lengths_are_joined_at_the_edges_that_all_have() {
+        let of = |number, own_ns: u64| {
+            let mut one = rank(number, Some("a"), [0, 0]);
+            let interval = |at: u64| Interval {
+                start_ns: at * own_ns,
+                end_ns: (at + 1) * own_ns,
+                cpu_ns: own_ns,
+                ..Interval::default()
+            };
+            one.series = (0..120 / own_ns).map(interval).collect();
+            one.interval_ns = own_ns;
+            one
+        };
+        let mut all = [of(0, 20), of(1, 30)];
+        let mut joined = Record::default();
+        SeriesOfAll::of(&mut all).tell(&mut joined);
+        let told = joined.series.iter();
+        let told: Vec<_> = told
+            .map(|own| (own.start_ns, own.end_ns, own.cpu_ns))
+            .collect();
+        assert_eq!(told, [(0, 60, 120), (60, 120, 120)]);
+        assert_eq!(joined.interval_ns, 60);
+    }
+
+    #[test]
     fn what_is_covered_twice_is_one() {
         let mut edges = Edges {
             interval_ns: 1,

@@ -311,7 +311,7 @@ mod tests {
         put        1.6 ms / 1.6 ms  800 µs / 800 µs  64 ms / 64 ms  16 ms / 16 ms
 
         iterations    1,000 turns of users, sleeps included: p50 580 ms, p95 580 ms
-        users         50 at most; 12.00 requests in flight on average
+        users         50 at most, looked for once an interval; 12.00 requests in flight on average
         connections   50 opened
         client cpu    100 µs an operation (user 100 µs, system 0 s); 0.01 CPUs
         threshold     met get.p95<1s: 80 ms

@@ -61,7 +61,7 @@ fn write_users(page: &mut Page, record: &Record, load: &LoadAccount) {
         };
         page.fact(
             "users",
-            &format!("{most} at most; {in_flight:.2} requests in flight on average"),
+            &format!("{most} at most, looked for once an interval; {in_flight:.2} requests in flight on average"),
         );
     }
 }
