@@ -51,7 +51,7 @@ fn check(record: &Record) -> Vec<Finding> {
         false => Severity::Warning,
     };
     let message = format!(
-        "`{kind}` took all ranks {} together and no rank more than {}: {} of the time of its rate, ranks did other kinds",
+        "`{kind}` took all ranks {} together and no rank more than {}: for {} of the time of its rate some ranks did other kinds",
         Nanos(together),
         Nanos(longest),
         percent(share)
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(
             (only(&found), found[0].severity),
             (
-                "`stat` took all ranks 4 s together and no rank more than 1 s: 75% of the time of its rate, ranks did other kinds",
+                "`stat` took all ranks 4 s together and no rank more than 1 s: for 75% of the time of its rate some ranks did other kinds",
                 Severity::Invalid
             )
         );
