@@ -16,9 +16,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 Of a paced run each worker says how much of its schedule it began by its end, and how far
 behind it was then (workers, schedule); of a load the achieved rate is compared with the asked
-one (pace). The operations that were due and never started are counted. A shortfall of 5 % or
-1 % unsent is invalid; beyond 0.5 % (of a load also beyond the scatter of Poisson arrivals,
-three standard deviations of what was due) it is a warning.
+one (pace). The operations that were due and never started are counted. A shortfall of 5 %, or
+1 % unsent of a schedule that was 1 % behind, is invalid; beyond 0.5 % (of a load also beyond
+the scatter of Poisson arrivals, three standard deviations of what was due) it is a warning.
 A latency at 10,000/s belongs to 10,000/s. If only 8,000/s started, the target was
 overloaded or the generator starved, and a fifth of the operations that would have
 waited longest were never counted: the latency shown is too good exactly where it
