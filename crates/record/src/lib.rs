@@ -81,7 +81,7 @@ pub use record::{
     Outcome, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
     VerificationFailure,
 };
-pub use schedule::{ScheduleEnd, WorkerSchedule};
+pub use schedule::{KeptSchedule, ScheduleEnd, WorkerSchedule};
 pub use stonewall::StonewallAccount;
 pub use store::{
     Damage, ReadRecords, Store, StoreError, are_records, parse_lines, parse_records, read_records,

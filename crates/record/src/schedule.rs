@@ -1,6 +1,6 @@
 //! How workers followed the schedule of an open loop, by the schedule itself: nothing of it is chance.
 
-use crate::{Record, WorkerAccount};
+use crate::{Record, Status, WorkerAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,9 +44,37 @@ pub enum ScheduleEnd {
     Released,
 }
 
-/// Which share of their schedules the workers of these hosts kept: hosts have equal shares of a rate, and on each its
-/// workers. `None` where they were followed for no time.
-fn kept_share(hosts: &[Vec<WorkerSchedule>]) -> Option<f64> {
+/// What several workers kept of their schedules, as shares of the time from the common start to the last end of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeptSchedule {
+    /// What was begun of what was due: below 1 something was begun too late or never.
+    pub share: f64,
+    /// What was begun beside that and had been due before. What one worker had too much of pays for no other's.
+    pub surplus: f64,
+}
+
+impl KeptSchedule {
+    /// What differs by so much from all of a schedule is all of it.
+    pub const TOLERANCE: f64 = 0.005;
+
+    /// What was kept, in one number: beyond 1 there was too much, and nothing was missing.
+    #[must_use]
+    pub fn judged(self) -> f64 {
+        match self.share < 1.0 - Self::TOLERANCE {
+            true => self.share,
+            false => self.share + self.surplus,
+        }
+    }
+
+    #[must_use]
+    pub fn is_all(self) -> bool {
+        (self.judged() - 1.0).abs() <= Self::TOLERANCE
+    }
+}
+
+/// What the workers of these hosts kept: hosts have equal shares of a rate, and on each its workers. Where somebody
+/// ended them all, each owes what was due until it heard of that. `None` where they were followed for no time.
+fn kept(hosts: &[Vec<WorkerSchedule>], were_ended: bool) -> Option<KeptSchedule> {
     let workers = || hosts.iter().flatten();
     let all_done = workers().all(|own| own.end == ScheduleEnd::Done);
     // Who has begun all by chance sooner than in the mean owes nothing for that.
@@ -60,7 +88,11 @@ fn kept_share(hosts: &[Vec<WorkerSchedule>]) -> Option<f64> {
     let longest = workers().map(length).max()?;
     let time = |own: &WorkerSchedule| {
         let waited_ns = if all_done { 0 } else { own.waited_ns };
-        let asked_ns = longest.saturating_sub(waited_ns);
+        let until = match own.end {
+            ScheduleEnd::Time if were_ended => length(own),
+            ScheduleEnd::Time | ScheduleEnd::Done | ScheduleEnd::Released => longest,
+        };
+        let asked_ns = until.saturating_sub(waited_ns);
         let most = asked_ns
             .saturating_sub(own.late_ns)
             .saturating_sub(own.behind_ns);
@@ -77,26 +109,27 @@ fn kept_share(hosts: &[Vec<WorkerSchedule>]) -> Option<f64> {
             true => most,
             false => begun,
         };
-        [asked_ns, begun.saturating_add(own.before_ns)].map(u64_to_f64)
+        [asked_ns, begun, own.before_ns].map(u64_to_f64)
     };
-    let [asked_ns, kept_ns] = mean(hosts.iter().map(|own| mean(own.iter().map(time))));
-    let share = kept_ns / asked_ns;
-    share.is_finite().then_some(share)
+    let all = mean(hosts.iter().map(|own| mean(own.iter().map(time))));
+    let [asked_ns, begun_ns, before_ns] = all;
+    (asked_ns > 0.0).then(|| KeptSchedule {
+        share: begun_ns / asked_ns,
+        surplus: before_ns / asked_ns,
+    })
 }
 
-fn mean(times: impl ExactSizeIterator<Item = [f64; 2]>) -> [f64; 2] {
+fn mean(times: impl ExactSizeIterator<Item = [f64; 3]>) -> [f64; 3] {
     let count = u64_to_f64(to_u64(times.len().max(1)));
-    let sum = times.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
+    let sum = times.fold([0.0; 3], |[a, b, c], [d, e, f]| [a + d, b + e, c + f]);
     sum.map(|sum| sum / count)
 }
 
 impl Record {
-    /// The share of the schedules of all workers that was kept, of the time from the common start to the last end of all:
-    /// below 1 something was begun too late or never, above it it had been due before. Where all workers began all that
-    /// they had to, each has the time that it lasts in the mean. `None` without a schedule, and where a worker does not
-    /// say how it followed it.
+    /// What was kept of the schedules of all workers. Where all of them began all that they had to, each has the time that
+    /// it lasts in the mean. `None` without a schedule, and where a worker does not say how it followed it.
     #[must_use]
-    pub fn kept_schedule(&self) -> Option<f64> {
+    pub fn kept_schedule(&self) -> Option<KeptSchedule> {
         self.pace.as_ref()?;
         let mut hosts: BTreeMap<u32, Vec<WorkerSchedule>> = BTreeMap::new();
         let per_byte = self.mean_ns_per_byte();
@@ -112,7 +145,11 @@ impl Record {
             hosts.entry(host).or_default().push(schedule);
         }
         let hosts: Vec<Vec<WorkerSchedule>> = hosts.into_values().collect();
-        kept_share(&hosts)
+        let is_apart = self.group.as_ref().is_some_and(|of| !of.is_connected());
+        kept(
+            &hosts,
+            self.outcome.status == Status::Interrupted && !is_apart,
+        )
     }
 
     /// What a byte of work takes of a schedule in the mean, where chance draws sizes: of equal work each worker has drawn
@@ -156,10 +193,14 @@ mod tests {
         own(ScheduleEnd::Done, begun_ns, behind_ns)
     }
 
-    fn kept(hosts: &[&[WorkerSchedule]]) -> f64 {
+    fn judged(hosts: &[&[WorkerSchedule]], were_ended: bool) -> f64 {
         let hosts: Vec<_> = hosts.iter().map(|own| own.to_vec()).collect();
-        let share = kept_share(&hosts).unwrap();
+        let share = super::kept(&hosts, were_ended).unwrap().judged();
         (share * 1e6).round() / 1e6
+    }
+
+    fn kept(hosts: &[&[WorkerSchedule]]) -> f64 {
+        judged(hosts, false)
     }
 
     #[test]
@@ -170,7 +211,7 @@ mod tests {
         // One has begun all 1,000 by 2,000, and the other had none left from 1,000 on.
         assert_eq!(kept(&[&[done(1000, 0), done(1000, 1000)]]), 0.5);
         assert_eq!(kept(&[&[done(1000, 0), done(100, 0)]]), 0.55);
-        assert_eq!(kept_share(&[vec![done(0, 0)], vec![]]), None);
+        assert_eq!(super::kept(&[vec![done(0, 0)], vec![]], false), None);
     }
 
     #[test]
@@ -241,7 +282,7 @@ mod tests {
         let mut of = |sizes: &str| {
             let sizes = ("block-size".to_owned(), sizes.to_owned());
             record.effective = [sizes].into();
-            record.kept_schedule()
+            record.kept_schedule().map(KeptSchedule::judged)
         };
         assert_eq!(of("4k/50:64k/50"), Some(1.0));
         assert_eq!(of("4k"), Some(1250.0 / 1500.0));
@@ -256,6 +297,16 @@ mod tests {
             ..time(1000, 0)
         };
         assert_eq!(kept(&[&[after_a_stall]]), 1.33);
+        // It makes up for nobody else.
+        assert_eq!(kept(&[&[after_a_stall, time(600, 400)]]), 0.8);
+    }
+
+    #[test]
+    fn who_was_ended_with_all_others_owes_what_was_due_until_then() {
+        let hosts: &[&[WorkerSchedule]] = &[&[time(1000, 0)], &[time(700, 0), time(350, 350)]];
+        assert_eq!(judged(hosts, true), 0.897059);
+        assert_eq!(judged(&hosts[..1], true), 1.0);
+        assert_eq!(judged(&[&[time(1000, 0)], &[done(500, 0)]], true), 0.75);
     }
 
     proptest! {
@@ -273,7 +324,8 @@ mod tests {
                 .into_iter()
                 .map(|host| host.into_iter().map(own).collect())
                 .collect();
-            prop_assert_eq!(kept_share(&hosts), Some(1.0));
+            let share = super::kept(&hosts, false).map(KeptSchedule::judged);
+            prop_assert_eq!(share, Some(1.0));
         }
     }
 }

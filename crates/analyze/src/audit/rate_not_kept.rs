@@ -3,7 +3,7 @@
 use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::Record;
+use record::{KeptSchedule, Record};
 use units::lossless::u64_to_f64;
 use units::{ByteRate, Rate};
 
@@ -17,8 +17,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Of a paced run each worker says how much of its schedule it began by its end, and how far
 behind it was then (workers, schedule); of a load the achieved rate is compared with the asked
 one (pace). The operations that were due and never started are counted. A shortfall of 5 %, or
-1 % unsent of a schedule that was 1 % behind, is invalid; beyond 0.5 % (of a load also beyond
-the scatter of Poisson arrivals, three standard deviations of what was due) it is a warning.
+1 % unsent (of Poisson arrivals also more than three), is invalid; beyond 0.5 % (of a load also
+beyond the scatter of Poisson arrivals, three standard deviations of what was due) it is a
+warning.
 A latency at 10,000/s belongs to 10,000/s. If only 8,000/s started, the target was
 overloaded or the generator starved, and a fifth of the operations that would have
 waited longest were never counted: the latency shown is too good exactly where it
@@ -31,13 +32,15 @@ const TOLERANCE: f64 = 0.005;
 /// Unsent operations and a shortfall beyond these shares make it another workload.
 const INVALID_UNSENT: f64 = 0.01;
 const INVALID_SHORTFALL: f64 = 0.05;
+/// Of a schedule that chance draws so few say nothing of the others.
+const FEW_BY_CHANCE: u64 = 3;
 const ADVICE: &str = "the target or this machine cannot keep the rate: ask for less, allow a greater --queue-depth, or call this an overload test";
 /// The advice where more was done than was asked.
 const MORE: &str = "more ended than was due: what was due before the measured time, as in a warm-up with a stall, or all at once; measure for longer, with a warm-up that is calm at its end";
 
 fn rate(record: &Record) -> Vec<Finding> {
     if let Some(kept) = record.kept_schedule() {
-        return schedule(record, kept).into_iter().collect();
+        return schedule(record, kept.judged()).into_iter().collect();
     }
     let compared = record.judged_rate().and_then(|rate| {
         let [wanted, got] = [rate.asked, rate.achieved].map(|x| match rate.is_of_bytes {
@@ -51,7 +54,7 @@ fn rate(record: &Record) -> Vec<Finding> {
 
 /// What is found of a rate of which each worker says how it followed its schedule: nothing of that is chance.
 fn schedule(record: &Record, kept: f64) -> Option<Finding> {
-    if (kept - 1.0).abs() <= TOLERANCE {
+    if (kept - 1.0).abs() <= KeptSchedule::TOLERANCE {
         return None;
     }
     let pace = record.pace.as_ref()?;
@@ -103,9 +106,12 @@ fn unsent(record: &Record) -> Vec<Finding> {
     };
     let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
     // What chance brings together waits for each other, in the end as well.
-    let kept = record.kept_schedule();
-    let is_kept = kept.is_some_and(|kept| kept > 1.0 - INVALID_UNSENT);
-    let severity = if share > INVALID_UNSENT && !is_kept {
+    let by_chance = record.effective.get("arrival").map(String::as_str) == Some("poisson");
+    if by_chance && record.load.is_none() && share <= TOLERANCE {
+        return Vec::new();
+    }
+    let are_few = by_chance && record.load.is_none() && pace.unsent <= FEW_BY_CHANCE;
+    let severity = if share > INVALID_UNSENT && !are_few {
         Severity::Invalid
     } else {
         Severity::Warning

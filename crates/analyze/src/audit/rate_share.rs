@@ -4,7 +4,7 @@
 use super::{few_told, percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
-use record::{HostAccount, Record, Status};
+use record::{GroupAccount, HostAccount, Record, Status};
 use units::lossless::u64_to_f64;
 
 /// Its text and what finds it.
@@ -36,15 +36,17 @@ fn check(record: &Record) -> Vec<Finding> {
     let hosts = record.by_host();
     let longest_ns = hosts.iter().map(|own| was_there_ns(own)).max();
     let longest_ns = longest_ns.unwrap_or_default();
+    let group = record.group.as_ref();
+    let is_connected = group.is_some_and(GroupAccount::is_connected);
     let named = record.generators().map(HostAccount::called);
     let hosts = hosts.iter().filter(|_| hosts.len() > 1).zip(named);
     let short = hosts.filter_map(|(own, name)| {
-        let of_schedule = own.kept_schedule();
+        let of_schedule = own.kept_schedule().map(|kept| kept.share);
         let least = match of_schedule {
             Some(_) => LEAST,
             None => LEAST.min(1.0 - own.chance_of_pace()),
         };
-        let kept = of_schedule.or_else(|| kept(own))? * lasted(own, longest_ns);
+        let kept = of_schedule.or_else(|| kept(own))? * lasted(own, longest_ns, is_connected);
         (kept < least).then(|| format!("{name} kept {} of its share", percent(kept)))
     });
     let short: Vec<String> = short.collect();
@@ -66,11 +68,17 @@ fn was_there_ns(own: &Record) -> u64 {
 
 /// How much of the longest time of all a host was there for its share, where something ended it early: what
 /// had done all that it was to do owes no more.
-fn lasted(own: &Record, longest_ns: u64) -> f64 {
+fn lasted(own: &Record, longest_ns: u64, is_connected: bool) -> f64 {
     let own_ns = was_there_ns(own);
-    match own.outcome.status == Status::Ok || longest_ns <= own_ns {
-        true => 1.0,
-        false => ratio(own_ns, longest_ns),
+    let failed = match own.outcome.status {
+        Status::Ok => false,
+        // A signal reaches all that are connected, some of them a moment later.
+        Status::Interrupted => !is_connected,
+        Status::Failed | Status::Incomplete | Status::Apart => true,
+    };
+    match failed && longest_ns > own_ns {
+        true => ratio(own_ns, longest_ns),
+        false => 1.0,
     }
 }
 

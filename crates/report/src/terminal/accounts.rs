@@ -6,7 +6,7 @@ use super::heat;
 use super::hosts::hosts;
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
-use record::{Coverage, MachineAccount, Record, TargetReach, WalkLevels};
+use record::{Coverage, KeptSchedule, MachineAccount, Record, TargetReach, WalkLevels};
 use units::{ByteRate, Bytes, Nanos, Rate};
 
 /// What counters of the CPU may be late by, on top of all CPUs.
@@ -97,9 +97,10 @@ fn pace(page: &mut Page, record: &Record) {
 /// some of it ends early, and of two rates one alone holds.
 fn of_schedule(record: &Record, of_rate: f64) -> String {
     let kept = record.kept_schedule();
-    match kept.filter(|kept| (kept - of_rate).abs() > 0.005) {
-        Some(kept) if (kept - 1.0).abs() <= 0.005 => "; the schedule was kept".to_owned(),
-        Some(kept) => format!("; {:.2}% of the schedule was kept", kept * 100.0),
+    let tolerance = KeptSchedule::TOLERANCE;
+    match kept.filter(|kept| (kept.judged() - of_rate).abs() > tolerance) {
+        Some(kept) if kept.is_all() => "; the schedule was kept".to_owned(),
+        Some(kept) => format!("; {:.2}% of the schedule was kept", kept.judged() * 100.0),
         None => String::new(),
     }
 }

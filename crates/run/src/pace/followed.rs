@@ -3,6 +3,9 @@
 use record::{ScheduleEnd, WorkerSchedule};
 use units::lossless::f64_to_u64_saturating;
 
+/// It may be behind by the hundredth part of the time at most.
+const MOST_TOLERATED: u64 = 100;
+
 /// What is known of a schedule's parts, of which the last may go on.
 #[derive(Clone, Debug)]
 pub(super) struct Followed {
@@ -115,8 +118,10 @@ impl Followed {
             false => ScheduleEnd::Time,
         };
         let gap_ns = f64_to_u64_saturating(self.gap_ns);
-        let tolerated_ns = f64_to_u64_saturating(self.gap_ns * self.tolerance);
         let parts = all.parts;
+        // Of many workers with few operations each, a gap may be much of the time.
+        let most_ns = parts.begun_ns.saturating_add(parts.behind_ns) / MOST_TOLERATED;
+        let tolerated_ns = f64_to_u64_saturating(self.gap_ns * self.tolerance).min(most_ns);
         let followed = WorkerSchedule {
             begun_ns: parts
                 .begun_ns
