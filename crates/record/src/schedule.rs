@@ -86,6 +86,13 @@ fn kept(hosts: &[Vec<WorkerSchedule>], were_ended: bool) -> Option<KeptSchedule>
         parts.into_iter().fold(0, u64::saturating_add)
     };
     let longest = workers().map(length).max()?;
+    let done = workers().filter(|own| own.end == ScheduleEnd::Done);
+    let most_work = done.map(|own| own.mean_ns).max().unwrap_or_default();
+    let uneven_ns = |own: &WorkerSchedule| {
+        let less_ns = most_work.saturating_sub(own.mean_ns);
+        let one_of_each = own.gap_ns.saturating_mul(own.parts);
+        if less_ns <= one_of_each { less_ns } else { 0 }
+    };
     let time = |own: &WorkerSchedule| {
         let waited_ns = if all_done { 0 } else { own.waited_ns };
         let until = match own.end {
@@ -97,17 +104,12 @@ fn kept(hosts: &[Vec<WorkerSchedule>], were_ended: bool) -> Option<KeptSchedule>
             .saturating_sub(own.late_ns)
             .saturating_sub(own.behind_ns);
         let begun = match own.end {
+            ScheduleEnd::Time if most.saturating_sub(own.begun_ns) <= own.gap_ns => most,
             ScheduleEnd::Time => own.begun_ns.min(most),
-            ScheduleEnd::Done => own.begun_ns.max(own.mean_ns).min(most),
+            ScheduleEnd::Done => (own.begun_ns.max(own.mean_ns))
+                .saturating_add(uneven_ns(own))
+                .min(most),
             ScheduleEnd::Released => most,
-        };
-        let uneven_ns = match own.end {
-            ScheduleEnd::Done => own.gap_ns.saturating_mul(own.parts),
-            ScheduleEnd::Time | ScheduleEnd::Released => own.gap_ns,
-        };
-        let begun = match most - begun <= uneven_ns {
-            true => most,
-            false => begun,
         };
         [asked_ns, begun, own.before_ns].map(u64_to_f64)
     };
@@ -229,6 +231,9 @@ mod tests {
     fn who_has_one_operation_less_of_each_part_has_its_share() {
         assert_eq!(kept(&[&[done(1000, 0), done(1000 - GAP, 0)]]), 1.0);
         assert!(kept(&[&[done(1000, 0), done(1000 - GAP - 1, 0)]]) < 1.0);
+        // However little the longest was late, the others owe no more than that.
+        let late = done(1000, 1);
+        assert!(kept(&[&[late, done(1000 - GAP, 0)]]) > 0.998);
         let of_two = WorkerSchedule {
             parts: 2,
             ..done(1000 - 2 * GAP, 0)

@@ -4,7 +4,7 @@
 mod followed;
 
 use crate::access::Random;
-use followed::Followed;
+use followed::{Followed, Tolerance};
 use record::WorkerSchedule;
 
 /// Spacing of an open loop.
@@ -15,13 +15,13 @@ pub(crate) enum Spacing {
 }
 
 impl Spacing {
-    /// The share of a gap by which a worker that keeps its schedule may be behind it: arrivals that chance brings
-    /// together wait for each other.
-    const fn tolerance(self) -> f64 {
-        match self {
-            Self::Constant => 0.1,
-            Self::Poisson => 1.0,
-        }
+    /// Arrivals that chance brings together wait for each other.
+    const fn tolerance(self) -> Tolerance {
+        let [of_gap, of_time] = match self {
+            Self::Constant => [0.1, 0.01],
+            Self::Poisson => [1.0, 0.02],
+        };
+        Tolerance { of_gap, of_time }
     }
 }
 

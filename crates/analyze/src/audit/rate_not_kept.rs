@@ -3,9 +3,9 @@
 use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{KeptSchedule, Record};
+use record::{JudgedRate, KeptSchedule, Record};
 use units::lossless::u64_to_f64;
-use units::{ByteRate, Rate};
+use units::{ByteRate, Nanos, Rate};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -17,9 +17,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
 Of a paced run each worker says how much of its schedule it began by its end, and how far
 behind it was then (workers, schedule); of a load the achieved rate is compared with the asked
 one (pace). The operations that were due and never started are counted. A shortfall of 5 %, or
-1 % unsent (of Poisson arrivals also more than three), is invalid; beyond 0.5 % (of a load also
-beyond the scatter of Poisson arrivals, three standard deviations of what was due) it is a
-warning.
+1 % unsent (and more than wait at any end: one of a worker, of Poisson arrivals the root of what
+was due), is invalid; beyond 0.5 % (of a load also beyond the scatter of Poisson arrivals, three
+standard deviations of what was due) it is a warning.
 A latency at 10,000/s belongs to 10,000/s. If only 8,000/s started, the target was
 overloaded or the generator starved, and a fifth of the operations that would have
 waited longest were never counted: the latency shown is too good exactly where it
@@ -32,21 +32,19 @@ const TOLERANCE: f64 = 0.005;
 /// Unsent operations and a shortfall beyond these shares make it another workload.
 const INVALID_UNSENT: f64 = 0.01;
 const INVALID_SHORTFALL: f64 = 0.05;
-/// Of a schedule that chance draws so few say nothing of the others.
-const FEW_BY_CHANCE: u64 = 3;
+/// What is counted more than this after a warm-up is no chance of the first and the last operations.
+const MUCH_MORE: f64 = 0.05;
 const ADVICE: &str = "the target or this machine cannot keep the rate: ask for less, allow a greater --queue-depth, or call this an overload test";
 /// The advice where more was done than was asked.
 const MORE: &str = "more ended than was due: what was due before the measured time, as in a warm-up with a stall, or all at once; measure for longer, with a warm-up that is calm at its end";
 
 fn rate(record: &Record) -> Vec<Finding> {
     if let Some(kept) = record.kept_schedule() {
-        return schedule(record, kept.judged()).into_iter().collect();
+        let found = schedule(record, kept.judged());
+        return found.or_else(|| excess(record)).into_iter().collect();
     }
     let compared = record.judged_rate().and_then(|rate| {
-        let [wanted, got] = [rate.asked, rate.achieved].map(|x| match rate.is_of_bytes {
-            true => ByteRate(x).to_string(),
-            false => Rate(x).to_string(),
-        });
+        let [wanted, got] = shown(&rate);
         compare(record, rate.achieved / rate.asked, &wanted, &got)
     });
     compared.into_iter().collect()
@@ -110,7 +108,7 @@ fn unsent(record: &Record) -> Vec<Finding> {
     if by_chance && record.load.is_none() && share <= TOLERANCE {
         return Vec::new();
     }
-    let are_few = by_chance && record.load.is_none() && pace.unsent <= FEW_BY_CHANCE;
+    let are_few = pace.unsent <= few(record, by_chance);
     let severity = if share > INVALID_UNSENT && !are_few {
         Severity::Invalid
     } else {
@@ -123,6 +121,41 @@ fn unsent(record: &Record) -> Vec<Finding> {
         percent(share)
     );
     vec![RULE.finding(severity, message, ADVICE)]
+}
+
+/// So many of which the last of a kept schedule may consist say nothing of the others: one of each worker, and where
+/// chance draws them those that wait behind one another. Of a load nobody says it.
+fn few(record: &Record, by_chance: bool) -> u64 {
+    let Some(kept) = record.kept_schedule() else {
+        return 0;
+    };
+    let workers = record.workers.len() as u64;
+    let unsent = record.pace.as_ref().map_or(0, |pace| pace.unsent);
+    let due = record.begun_by_schedule().saturating_add(unsent);
+    match by_chance {
+        true => (3 + 2 * workers).min(due.isqrt()),
+        false if kept.is_all() => workers,
+        false => 0,
+    }
+}
+
+/// What had begun in the warm-up, as before a stall, ends in the measured time and counts there, though the schedule
+/// was kept.
+fn excess(record: &Record) -> Option<Finding> {
+    let warmup = record.effective.get("warmup")?;
+    let has_warmup = Nanos::parse(warmup).is_ok_and(|time| time.0 > 0);
+    let rate = record.judged_rate()?;
+    let kept = rate.achieved / rate.asked;
+    let is_much = kept > 1.0 + MUCH_MORE.max(record.chance_of_pace());
+    let [wanted, got] = shown(&rate);
+    (is_much && has_warmup).then(|| compare(record, kept, &wanted, &got))?
+}
+
+fn shown(rate: &JudgedRate) -> [String; 2] {
+    [rate.asked, rate.achieved].map(|x| match rate.is_of_bytes {
+        true => ByteRate(x).to_string(),
+        false => Rate(x).to_string(),
+    })
 }
 
 fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Finding> {

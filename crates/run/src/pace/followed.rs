@@ -1,10 +1,22 @@
 //! How far a worker came in its schedule, whose times are those of the schedule itself.
 
 use record::{ScheduleEnd, WorkerSchedule};
-use units::lossless::f64_to_u64_saturating;
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
-/// It may be behind by the hundredth part of the time at most.
-const MOST_TOLERATED: u64 = 100;
+/// By how much a worker that keeps its schedule may be behind it in the end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tolerance {
+    pub(super) of_gap: f64,
+    /// Of many workers with few operations each, a gap may be much of the time.
+    pub(super) of_time: f64,
+}
+
+impl Tolerance {
+    fn of(self, gap_ns: f64, time_ns: u64) -> u64 {
+        let most = u64_to_f64(time_ns) * self.of_time;
+        f64_to_u64_saturating((gap_ns * self.of_gap).min(most))
+    }
+}
 
 /// What is known of a schedule's parts, of which the last may go on.
 #[derive(Clone, Debug)]
@@ -25,14 +37,13 @@ pub(super) struct Followed {
     late_ns: u64,
     /// How far it was behind when the time began that is measured.
     before_ns: u64,
-    /// The share of a gap by which it may be behind in the end.
-    tolerance: f64,
+    tolerance: Tolerance,
     /// The parts that are over, together.
     parts: WorkerSchedule,
 }
 
 impl Followed {
-    pub(super) fn new(start: u64, gap_ns: f64, tolerance: f64) -> Self {
+    pub(super) fn new(start: u64, gap_ns: f64, tolerance: Tolerance) -> Self {
         Self {
             first: start,
             since: start,
@@ -119,9 +130,8 @@ impl Followed {
         };
         let gap_ns = f64_to_u64_saturating(self.gap_ns);
         let parts = all.parts;
-        // Of many workers with few operations each, a gap may be much of the time.
-        let most_ns = parts.begun_ns.saturating_add(parts.behind_ns) / MOST_TOLERATED;
-        let tolerated_ns = f64_to_u64_saturating(self.gap_ns * self.tolerance).min(most_ns);
+        let time_ns = parts.begun_ns.saturating_add(parts.behind_ns);
+        let tolerated_ns = self.tolerance.of(self.gap_ns, time_ns);
         let followed = WorkerSchedule {
             begun_ns: parts
                 .begun_ns
@@ -164,10 +174,14 @@ mod tests {
     use super::*;
 
     const GAP: u64 = 100;
+    const TOLERANCE: Tolerance = Tolerance {
+        of_gap: 0.1,
+        of_time: 0.01,
+    };
 
     /// Since 1000, a worker that begins what is due, so late, until the next is due at `next`.
     fn begun(until: u64, late_ns: u64) -> (Followed, u64) {
-        let mut followed = Followed::new(1000, GAP as f64, 0.1);
+        let mut followed = Followed::new(1000, GAP as f64, TOLERANCE);
         let mut next = 1000;
         while next < until {
             followed.began(late_ns, GAP as f64);
@@ -243,7 +257,7 @@ mod tests {
     fn who_keeps_half_of_a_rate_keeps_half_however_far_behind_a_warm_up_left_it() {
         // 100 of 200 gaps in the warm-up, and then 10 gaps in the time of 20.
         let of = |late_ns: u64| {
-            let (mut followed, mut next) = (Followed::new(0, GAP as f64, 0.1), 100 * GAP);
+            let (mut followed, mut next) = (Followed::new(0, GAP as f64, TOLERANCE), 100 * GAP);
             followed.count_from(200 * GAP, next);
             for _ in 0..10 {
                 followed.began(late_ns, GAP as f64);
