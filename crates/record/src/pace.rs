@@ -74,10 +74,18 @@ impl Record {
         let due = due.filter(|due| due.is_finite() && *due > 0.0);
         let due = due.unwrap_or_else(|| u64_to_f64(self.begun_by_schedule()));
         let due = due.max(1.0);
-        match self.effective.get("arrival").map(String::as_str) {
-            Some("poisson") => 3.0 / due.sqrt(),
-            Some(_) | None => 2.0 / due,
+        match self.has_poisson_arrivals() {
+            true => 3.0 / due.sqrt(),
+            false => 2.0 / due,
         }
+    }
+
+    /// Whether chance draws the gaps of its schedule.
+    #[must_use]
+    pub fn has_poisson_arrivals(&self) -> bool {
+        self.effective
+            .get("arrival")
+            .is_some_and(|arrival| arrival == "poisson")
     }
 
     /// The rate by which it is judged whether the pace was kept. Of two the longer gap of each operation holds, so

@@ -28,7 +28,7 @@ What to do: ask for less, allow a greater --queue-depth, or call it an overload 
     checks: &[Check::EachOrSum(rate, misses_in_sum), Check::Each(unsent)],
 };
 
-const TOLERANCE: f64 = 0.005;
+const TOLERANCE: f64 = KeptSchedule::TOLERANCE;
 /// Unsent operations and a shortfall beyond these shares make it another workload.
 const INVALID_UNSENT: f64 = 0.01;
 const INVALID_SHORTFALL: f64 = 0.05;
@@ -52,7 +52,7 @@ fn rate(record: &Record) -> Vec<Finding> {
 
 /// What is found of a rate of which each worker says how it followed its schedule: nothing of that is chance.
 fn schedule(record: &Record, kept: f64) -> Option<Finding> {
-    if (kept - 1.0).abs() <= KeptSchedule::TOLERANCE {
+    if (kept - 1.0).abs() <= TOLERANCE {
         return None;
     }
     let pace = record.pace.as_ref()?;
@@ -102,13 +102,13 @@ fn unsent(record: &Record) -> Vec<Finding> {
         true => "turn",
         false => "operation",
     };
-    let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
+    let due = pace.unsent.saturating_add(started);
+    let share = ratio(pace.unsent, due);
     // What chance brings together waits for each other, in the end as well.
-    let by_chance = record.effective.get("arrival").map(String::as_str) == Some("poisson");
-    if by_chance && record.load.is_none() && share <= TOLERANCE {
+    if record.has_poisson_arrivals() && record.load.is_none() && share <= TOLERANCE {
         return Vec::new();
     }
-    let are_few = pace.unsent <= few(record, by_chance);
+    let are_few = pace.unsent <= few(record, due);
     let severity = if share > INVALID_UNSENT && !are_few {
         Severity::Invalid
     } else {
@@ -123,16 +123,14 @@ fn unsent(record: &Record) -> Vec<Finding> {
     vec![RULE.finding(severity, message, ADVICE)]
 }
 
-/// So many of which the last of a kept schedule may consist say nothing of the others: one of each worker, and where
+/// So many of all that were due, of which the last of a kept schedule may consist, say nothing of the others: one of each worker, and where
 /// chance draws them those that wait behind one another. Of a load nobody says it.
-fn few(record: &Record, by_chance: bool) -> u64 {
+fn few(record: &Record, due: u64) -> u64 {
     let Some(kept) = record.kept_schedule() else {
         return 0;
     };
     let workers = record.workers.len() as u64;
-    let unsent = record.pace.as_ref().map_or(0, |pace| pace.unsent);
-    let due = record.begun_by_schedule().saturating_add(unsent);
-    match by_chance {
+    match record.has_poisson_arrivals() {
         true => (3 + 2 * workers).min(due.isqrt()),
         false if kept.is_all() => workers,
         false => 0,
@@ -378,6 +376,67 @@ mod tests {
         assert_eq!(
             all([SECOND, 6 * SECOND], SECOND),
             ["asked for 40 /s, of which 66.67% was kept; of the hosts, node1 (rank 1) alone"]
+        );
+    }
+
+    /// One worker that kept its schedule of ten seconds but for so much, and began 100 operations.
+    fn followed(behind_ns: u64, unsent: u64) -> Record {
+        let mut record = paced(10.0, 10.0, unsent);
+        record.operations = record::Measurements::default();
+        let done = record::Operations {
+            count: 100,
+            ..record::Operations::default()
+        };
+        record.operations.insert("read", done);
+        record.workers.truncate(1);
+        record.workers[0].schedule = Some(WorkerSchedule {
+            begun_ns: 10 * SECOND - behind_ns,
+            behind_ns,
+            ..WorkerSchedule::default()
+        });
+        record
+    }
+
+    #[test]
+    fn so_few_as_wait_at_any_end_are_a_warning() {
+        let severities = |record: &Record| {
+            let found = unsent(record).into_iter();
+            found.map(|finding| finding.severity).collect::<Vec<_>>()
+        };
+        assert_eq!(severities(&followed(0, 1)), [Severity::Warning]);
+        assert_eq!(severities(&followed(0, 2)), [Severity::Invalid]);
+        // Of a schedule that was not kept not even one of each worker.
+        assert_eq!(severities(&followed(SECOND, 2)), [Severity::Invalid]);
+        let by_chance = |unsent| {
+            let mut record = followed(0, unsent);
+            set(&mut record, "arrival", "poisson");
+            record
+        };
+        assert_eq!(severities(&by_chance(5)), [Severity::Warning]);
+        assert_eq!(severities(&by_chance(6)), [Severity::Invalid]);
+        let mut many = by_chance(1);
+        let reads = record::Operations {
+            count: 1000,
+            ..record::Operations::default()
+        };
+        many.operations.insert("read", reads);
+        assert_eq!(severities(&many), []);
+    }
+
+    #[test]
+    fn what_a_warm_up_left_in_flight_is_too_much_though_the_schedule_was_kept() {
+        let mut record = followed(0, 0);
+        record.pace.as_mut().unwrap().achieved_per_second = 11.0;
+        set(&mut record, "warmup", "0s");
+        assert_eq!(check(&record), []);
+        set(&mut record, "warmup", "2s");
+        let found = check(&record);
+        assert_eq!(
+            (only(&found), found[0].severity),
+            (
+                "asked for 10 /s, achieved 11 /s (110.00%)",
+                Severity::Warning
+            )
         );
     }
 

@@ -69,7 +69,7 @@ mod tests {
     use crate::setup::Shared;
     use crate::thread::WorkerReport;
     use host::{Machine, Measured};
-    use record::{Operations, Record};
+    use record::{Operations, Record, WorkerSchedule};
     use std::path::Path;
     use units::{Bytes, Nanos, Rate};
     use workload::{EngineName, Phase, Rank, Workload, share};
@@ -93,6 +93,8 @@ mod tests {
         let shared = Shared::new(&resolved, &prepared, None).unwrap();
         let mut report = WorkerReport::default();
         (report.tally.started, report.tally.ended) = (13 * SECOND, 15 * SECOND);
+        let followed = WorkerSchedule::default();
+        report.tally.schedule = Some((13 * SECOND, followed));
         let mut measured = Measured::default();
         let reads = Operations {
             count: 600,
@@ -130,6 +132,8 @@ mod tests {
             let pace = record.pace.clone().unwrap();
             assert_eq!(record.elapsed_ns, 2 * SECOND);
             assert_eq!(record.generator().late_ns, late);
+            let schedule = record.workers[0].schedule.unwrap();
+            assert_eq!(schedule.late_ns, late);
             assert_eq!(pace.asked_per_second, Some(200.0));
             assert_eq!(
                 pace.achieved_per_second, achieved,
