@@ -332,6 +332,26 @@ fn all_ranks_wear_out_until_they_have_done_what_the_fastest_of_all_had() {
     }
 }
 
+#[test]
+fn what_a_stall_before_the_stonewall_cost_the_schedule_of_each_rank_is_told_after_wearing_out() {
+    for launcher in launchers() {
+        let (dir, name) = (place(), launcher.name);
+        // From 1 s on nothing ends in the 2 s in which the other half is due.
+        let words = "run x --file-size 40M --engine sim --sim-model latency=1ms,servers=1,stall=1s+3s --write-percent 100 --rate-iops 200 --stonewall 2s --wear-out --run-until-complete --no-live --max-skew 60s --lost-after 30s --records r.jsonl";
+        let (code, said) = launcher.ended_of("2", dir.path(), words);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        let record = record(dir.path(), name);
+        let kept = |of: &Record| of.kept_schedule().unwrap().judged();
+        let own = record.by_host();
+        let own = own.iter().map(|host| kept(host));
+        for kept in own.chain([kept(&record)]) {
+            assert!((0.49..0.52).contains(&kept), "{name}: {kept}");
+        }
+        assert!(said.contains("invalid[rate_not_kept]"), "{name}: {said}");
+        nobody_is_left(dir.path(), name);
+    }
+}
+
 /// One hardware runs the clocks of all ranks, and none moves further than is said.
 fn clocks_are_known(record: &Record, name: &str) {
     for host in &record.hosts {

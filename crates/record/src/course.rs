@@ -119,6 +119,18 @@ impl Record {
         told.unwrap_or_else(|| self.elapsed_ns.saturating_add(late_ns))
     }
 
+    /// How long it was there for a schedule, which may have asked it for nothing as it waited for others; in nanoseconds.
+    #[must_use]
+    pub fn scheduled_ns(&self) -> u64 {
+        self.scheduled_after(self.unmeasured_ns())
+    }
+
+    /// The same of a rank that began so long after the common start.
+    pub(crate) fn scheduled_after(&self, late_ns: u64) -> u64 {
+        let waited_ns = self.pace.as_ref().map_or(0, |pace| pace.waited_ns);
+        self.paced_after(late_ns).saturating_add(waited_ns)
+    }
+
     /// Bytes of all kinds a second of the time in which a schedule asked for them; `None` where kinds
     /// share no time, and it is not known in which of it they were asked for.
     #[must_use]

@@ -138,11 +138,7 @@ impl PaceAccount {
         // Who measured nothing kept no pace, and no other host had to keep it instead.
         let measured: Vec<(&Record, u64)> = parts
             .filter(|(part, _)| part.elapsed_ns > 0 || part.pace.is_some())
-            .map(|(part, late_ns)| {
-                let waited_ns = part.pace.as_ref().map_or(0, |pace| pace.waited_ns);
-                let over_ns = part.paced_after(late_ns).saturating_add(waited_ns);
-                (part, over_ns)
-            })
+            .map(|(part, late_ns)| (part, part.scheduled_after(late_ns)))
             .collect();
         let worked = measured.iter().filter(|(part, _)| part.had_work());
         let longest = worked.max_by_key(|(_, over_ns)| *over_ns);

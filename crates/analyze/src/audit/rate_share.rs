@@ -34,7 +34,7 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let hosts = record.by_host();
-    let longest_ns = hosts.iter().map(|own| was_there_ns(own)).max();
+    let longest_ns = hosts.iter().map(|own| own.scheduled_ns()).max();
     let longest_ns = longest_ns.unwrap_or_default();
     let group = record.group.as_ref();
     let is_connected = group.is_some_and(GroupAccount::is_connected);
@@ -60,16 +60,10 @@ fn check(record: &Record) -> Vec<Finding> {
     )]
 }
 
-/// How long a host was there for its share, of which it may have waited for others.
-fn was_there_ns(own: &Record) -> u64 {
-    let waited_ns = own.pace.as_ref().map_or(0, |pace| pace.waited_ns);
-    own.paced_ns().saturating_add(waited_ns)
-}
-
 /// How much of the longest time of all a host was there for its share, where something ended it early: what
 /// had done all that it was to do owes no more.
 fn lasted(own: &Record, longest_ns: u64, is_connected: bool) -> f64 {
-    let own_ns = was_there_ns(own);
+    let own_ns = own.scheduled_ns();
     let failed = match own.outcome.status {
         Status::Ok => false,
         // A signal reaches all that are connected, some of them a moment later.
