@@ -26,6 +26,7 @@ pub use alike::same_arms;
 pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, compare_arms};
 pub use cast::{ControlCheck, NoExperiment};
+pub(crate) use differences::RANKS;
 use differences::foreign_host;
 pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,

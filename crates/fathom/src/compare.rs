@@ -82,9 +82,9 @@ pub(crate) fn command() -> Command {
                 .conflicts_with("profile")
                 .help("With --run: the sides are servers (s3://BUCKET@http://…, http://…) or options of `fathom load SCENARIO`, such as users=8"),
         )
-        .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
-        .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))
-        .arg(Arg::new("size").long("size").value_name("SIZE").requires("profile").help("With --profile: bytes of the file on every target"))
+        .arg(switch("quick", "With --profile: fewer rows and shorter slots").conflicts_with("thorough"))
+        .arg(switch("thorough", "With --profile: longer slots and a larger file"))
+        .arg(Arg::new("size").long("size").value_name("SIZE").help("With --profile: bytes of the file on every target"))
         .args(crate::metric::arguments());
     let command = verdict_arguments(command)
         .arg(
@@ -201,6 +201,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .collect();
     let mut question = question(matches)?;
     if matches.get_flag("run") {
+        crate::flags::check_mode(matches, "profile", &["quick", "thorough", "size"])?;
         question.metric = crate::metric::asked(matches)?;
         return experiment::run(matches, &base, &candidates, question);
     }

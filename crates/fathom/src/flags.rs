@@ -1,5 +1,6 @@
 //! Workload options as flags, generated from the one table of options.
 
+use crate::exit::Usage;
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -21,6 +22,22 @@ pub(crate) fn is_set(matches: &ArgMatches, name: &str) -> bool {
         reason = "whether it is an error is not asked"
     )]
     matches.try_contains_id(name).is_ok_and(|is_set| is_set)
+}
+
+/// Refuses what belongs to `mode` where that was not asked for. clap's own `requires` says nothing where the required one
+/// conflicts with something else that is given.
+///
+/// # Errors
+/// An option of `of_mode` that is given without it.
+pub(crate) fn check_mode(matches: &ArgMatches, mode: &str, of_mode: &[&str]) -> Result<(), Usage> {
+    let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let stray = of_mode.iter().find(|name| is_given(name));
+    match stray.filter(|_| !is_given(mode)) {
+        Some(name) => Err(Usage(format!(
+            "--{name} belongs to --{mode}; add that, or leave --{name} out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Adds the target and one flag for each option.
@@ -105,4 +122,53 @@ pub(crate) fn targets(matches: &ArgMatches) -> Vec<PathBuf> {
         .get_many::<PathBuf>("target")
         .map(|paths| paths.cloned().collect())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+    use std::collections::BTreeSet;
+
+    /// Names in one list of an argument as it shows itself.
+    fn names(arg: &Arg, list: &str) -> BTreeSet<String> {
+        let shown = format!("{arg:?}");
+        let (_, rest) = shown.split_once(&format!(" {list}: [")).expect(list);
+        let (names, _) = rest.split_once(']').expect("a list ends");
+        let names = names.split('"').skip(1).step_by(2);
+        names.map(str::to_owned).collect()
+    }
+
+    fn check(command: &Command) {
+        let all: Vec<&Arg> = command.get_arguments().collect();
+        let required: BTreeSet<String> =
+            all.iter().flat_map(|arg| names(arg, "requires")).collect();
+        let named = |name: &str| all.iter().find(|arg| arg.get_id() == name).copied();
+        for name in &required {
+            let mut conflicts = names(named(name).expect("it is an option"), "conflicts");
+            let others = all
+                .iter()
+                .filter(|arg| names(arg, "conflicts").contains(name));
+            conflicts.extend(others.map(|arg| arg.get_id().to_string()));
+            // What is refused beside both is refused in any case.
+            for arg in all
+                .iter()
+                .filter(|arg| names(arg, "requires").contains(name))
+            {
+                let refused = names(arg, "conflicts");
+                let forgotten: Vec<_> = conflicts.difference(&refused).collect();
+                assert!(
+                    forgotten.is_empty(),
+                    "{}: --{} requires --{name}, and nothing says so beside {forgotten:?}; use check_mode",
+                    command.get_name(),
+                    arg.get_id(),
+                );
+            }
+        }
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn what_an_option_requires_conflicts_with_nothing_that_would_hide_that() {
+        check(&crate::command());
+    }
 }

@@ -122,6 +122,11 @@ fn of_one_process(matches: &clap::ArgMatches) -> Option<&'static str> {
     let (verb, matches) = matches.subcommand()?;
     match verb {
         "calibrate" => Some("calibrate"),
+        // Each of them would write the same results.
+        "merge" => Some("merge"),
+        "import" => Some("import"),
+        "export" => Some("export"),
+        "report" => Some("report"),
         "lab" => (matches.subcommand_name() == Some("run")).then_some("lab run"),
         _ => None,
     }

@@ -10,6 +10,7 @@ pub(crate) use io500::Io500Together;
 use crate::card;
 use crate::context;
 use crate::exit::Usage;
+use crate::flags;
 use crate::group;
 use crate::live::{self, Live, LiveView, ProfileView};
 use crate::run::{path, switch, time};
@@ -261,6 +262,7 @@ fn rows(matches: &ArgMatches) -> Result<Option<(String, String)>> {
 }
 
 fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
+    flags::check_mode(matches, "io500-like", &io500::OWN)?;
     let text = |key: &str| matches.get_one::<String>(key);
     let effort = match (matches.get_flag("quick"), matches.get_flag("thorough")) {
         (true, _) => Effort::Quick,

@@ -35,14 +35,15 @@ pub(super) const MORE_THAN_ONE_PASS: f64 = 1.5;
 const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
 const ADVICE_FOR_OBJECTS: &str = "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
 
-/// Files of their own that ranks of one machine use lie side by side in its caches; a file that all use is one.
+/// Files of their own that ranks of one machine use lie side by side in its caches; a file that all use is one, and each
+/// rank of a load says what all of them have made.
 fn check(ranks: &[&Record]) -> Vec<Finding> {
     let [record, ..] = ranks else {
         return Vec::new();
     };
     let has_own = Effective::of(record).text("file-distribution") == Some("per-worker");
     let used = ranks.iter().filter_map(|rank| bytes_used(rank));
-    let size = match has_own || record.load.is_some() {
+    let size = match has_own {
         true => used.reduce(u64::saturating_add),
         false => used.max(),
     };
@@ -59,7 +60,7 @@ fn check(ranks: &[&Record]) -> Vec<Finding> {
     } else {
         ADVICE
     };
-    why_small(record, size)
+    why_small(ranks, size)
         .map(|message| RULE.finding(Severity::Warning, message, advice))
         .into_iter()
         .collect()
@@ -71,7 +72,8 @@ fn moved_nothing(record: &Record) -> bool {
     !record.operations.is_empty() && record.operations.bytes() == 0 && record.summaries.is_empty()
 }
 
-fn why_small(record: &Record, size: u64) -> Option<String> {
+fn why_small(ranks: &[&Record], size: u64) -> Option<String> {
+    let record = ranks.first()?;
     let shown = Bytes(size);
     let cpu = &record.generator().environment.cpu;
     let is_direct = Effective::of(record).is_on("direct");
@@ -89,16 +91,10 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
             Bytes(cache)
         ));
     }
-    let moved = transfers(record).next().and_then(|_| {
-        let amount = sum_of_transfers(record, |f| Some(f.bytes()? as f64));
-        amount.or_else(|| {
-            Some(
-                sum_of_transfers(record, |f| f.bytes_per_second())?
-                    * Effective::of(record).measured_ns()? as f64
-                    / 1e9,
-            )
-        })
-    });
+    let moved = ranks
+        .iter()
+        .filter_map(|rank| moved(rank))
+        .reduce(|a, b| a + b);
     let passes = moved.unwrap_or_default() / size as f64;
     if size <= DEVICE_CACHE && passes >= MANY_PASSES {
         return Some(format!(
@@ -119,6 +115,17 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
     fits.then(|| {
         format!("the data of {shown} are less than twice the memory of {}: the page cache can hold much or all of them", Bytes(memory))
     })
+}
+
+/// Bytes that were read and written, as counted or as rate and time give them.
+fn moved(record: &Record) -> Option<f64> {
+    transfers(record).next()?;
+    let amount = sum_of_transfers(record, |f| Some(f.bytes()? as f64));
+    let by_rate = || {
+        let rate = sum_of_transfers(record, |f| f.bytes_per_second())?;
+        Some(rate * Effective::of(record).measured_ns()? as f64 / 1e9)
+    };
+    amount.or_else(by_rate)
 }
 
 /// Bytes of all targets, as the run found them or as it was asked.
@@ -206,6 +213,31 @@ mod tests {
         let mut large = ublk();
         set(&mut large, "file-size", "1G");
         assert_eq!(check(&[&large]), []);
+    }
+
+    #[test]
+    fn ranks_of_a_machine_pass_over_one_file_together_and_over_their_own_side_by_side() {
+        let mut rank = ublk();
+        let said = |rank: &Record| only(&check(&[rank, rank])).to_owned();
+        assert!(said(&rank).starts_with("the data of 4 MiB were passed over 9421 times"));
+        set(&mut rank, "file-distribution", "per-worker");
+        assert!(said(&rank).starts_with("the data of 8 MiB were passed over 4710 times"));
+    }
+
+    #[test]
+    fn objects_of_a_load_are_those_of_all_its_ranks() {
+        let mut rank = ublk();
+        rank.load = Some(record::LoadAccount::default());
+        let whole = TargetFact {
+            bytes: 4 << 20,
+            ..TargetFact::default()
+        };
+        rank.targets = vec![whole];
+        let found = check(&[&rank, &rank]);
+        assert!(
+            only(&found).starts_with("the data of 4 MiB were"),
+            "{found:?}"
+        );
     }
 
     #[test]

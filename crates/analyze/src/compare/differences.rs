@@ -25,6 +25,9 @@ const HARMLESS: [&str; 6] = [
     "heatmap-buckets",
 ];
 
+/// Stands among the options for how many ranks there were.
+pub(crate) const RANKS: &str = "ranks";
+
 /// Options by which sides differ and that a question may name as its factors.
 #[must_use]
 pub fn factors_between(base: &[&Record], candidate: &[&Record]) -> BTreeSet<String> {
@@ -55,7 +58,7 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
                 continue;
             }
             // What is of each rank is as often there as there are ranks.
-            let of_ranks = out.entry(format!("{row}\u{0}ranks")).or_default();
+            let of_ranks = out.entry(format!("{row}\u{0}{RANKS}")).or_default();
             of_ranks.insert(record.ranks().to_string());
             for (key, value) in record
                 .effective

@@ -8,8 +8,12 @@
 
 use super::{StudyArm, StudyOptions};
 use crate::identity::Identity;
-use record::Record;
+use record::{HostAccount, Record};
 use std::collections::{BTreeMap, BTreeSet};
+use units::{counted, few};
+
+/// So many machines tell what ran on them.
+const MOST_NAMED: usize = 3;
 
 /// What a record is, before rows are divided.
 pub(super) struct Placed<'a> {
@@ -108,7 +112,7 @@ fn things<'a>(
             .filter(|record| arm_and_row(record).0.is_none())
             .collect();
         let mut of_row: BTreeMap<&str, BTreeSet<Identity<'_>>> = BTreeMap::new();
-        let mut all: Vec<(Identity<'a>, &str)> = Vec::new();
+        let mut all: Vec<(Identity<'a>, &Record)> = Vec::new();
         for record in unplanned {
             let identity = Identity::of(record);
             of_row
@@ -116,11 +120,7 @@ fn things<'a>(
                 .or_default()
                 .insert(identity.clone());
             if !all.iter().any(|(known, _)| *known == identity) {
-                let file = record
-                    .source
-                    .as_ref()
-                    .and_then(|source| source.file.as_deref());
-                all.push((identity, file.unwrap_or_default()));
+                all.push((identity, record));
             }
         }
         if of_row.values().any(|of_row| of_row.len() > 1) {
@@ -135,43 +135,62 @@ fn things<'a>(
     out
 }
 
-/// The fewest words that tell things and the files that they come from apart: the target, the file,
-/// the host, or all that differ.
-fn words(all: &[(Identity<'_>, &str)]) -> Vec<String> {
-    type Word = fn(&(Identity<'_>, &str)) -> String;
-    let target: Word = |(identity, _)| identity.targets.join(", ");
-    let source: Word = |(_, file)| (*file).to_owned();
-    let host: Word = |(identity, _)| identity.machines.join("+");
-    let alone = [target, source, host]
-        .into_iter()
-        .map(|word| all.iter().map(word).collect::<Vec<_>>());
-    let tells_apart = |words: &Vec<String>| {
+/// The fewest words that tell things and a record of each apart: the target, the file, the machines, how many ranks,
+/// or all of these that differ.
+fn words(all: &[(Identity<'_>, &Record)]) -> Vec<String> {
+    type Word = fn(&Identity<'_>, &Record) -> String;
+    let target: Word = |identity, _| identity.targets.join(", ");
+    let source: Word = |_, record| {
+        let source = record.source.as_ref();
+        let file = source.and_then(|source| source.file.clone());
+        file.unwrap_or_default()
+    };
+    let hosts: Word = |_, record| {
+        let known = record
+            .generators()
+            .filter(|host| host.machine_name().is_some());
+        let names: BTreeSet<&str> = known.map(HostAccount::machine_called).collect();
+        few(&names.into_iter().collect::<Vec<_>>(), MOST_NAMED)
+    };
+    let ranks: Word = |_, record| counted(u64::from(record.ranks()), "rank");
+    // Machines of one name.
+    let machines: Word = |identity, _| {
+        let machines: BTreeSet<&str> = identity.machines.iter().copied().collect();
+        machines.into_iter().collect::<Vec<_>>().join("+")
+    };
+    let of_all = |word: Word| -> Vec<String> {
+        all.iter()
+            .map(|(identity, record)| word(identity, record))
+            .collect()
+    };
+    let words = [target, source, hosts, ranks, machines].map(of_all);
+    let tells_apart = |words: &&Vec<String>| {
         words.iter().all(|word| !word.is_empty())
             && words.iter().collect::<BTreeSet<_>>().len() == words.len()
     };
-    if let Some(words) = alone.clone().find(tells_apart) {
-        return words;
+    if let Some(alone) = words.iter().find(tells_apart) {
+        return alone.clone();
     }
-    let differing: Vec<Vec<String>> = alone
-        .filter(|words| words.iter().any(|word| *word != words[0]))
-        .collect();
-    let joined = |at: usize| {
-        let words = differing
-            .iter()
-            .map(|words| words[at].as_str())
-            .filter(|word| !word.is_empty());
-        words.collect::<Vec<_>>().join(", ")
-    };
-    (0..all.len())
-        .map(joined)
-        .map(|words| {
-            if words.is_empty() {
-                "records".to_owned()
-            } else {
-                words
+    let differing = words
+        .iter()
+        .filter(|words| words.iter().any(|word| *word != words[0]));
+    let joined = |words: &[&Vec<String>]| -> Vec<String> {
+        let of_thing = |at: usize| {
+            let words = words.iter().map(|words| words[at].as_str());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            match words.as_slice() {
+                [] => "records".to_owned(),
+                words => words.join(", "),
             }
-        })
-        .collect()
+        };
+        (0..all.len()).map(of_thing).collect()
+    };
+    let differing: Vec<&Vec<String>> = differing.collect();
+    let shortest = (1..=differing.len()).map(|count| joined(&differing[..count]));
+    shortest
+        .into_iter()
+        .find(|words| tells_apart(&words))
+        .unwrap_or_else(|| joined(&differing))
 }
 
 /// The arm by name, if anything names it, and the row.
@@ -418,6 +437,30 @@ mod tests {
             ),
             ["/mnt/a", "/mnt/b", "/mnt/a"]
         );
+        let of_ranks = |ranks: u32, machine: &str| {
+            let host = |rank| {
+                let mut host = HostAccount {
+                    rank: Some(rank),
+                    ..HostAccount::default()
+                };
+                let system = &mut host.environment.system;
+                system.machine_fingerprint = Some(machine.into());
+                system.hostname = Some("vm".into());
+                host
+            };
+            Record {
+                group: Some(record::GroupAccount {
+                    size: ranks,
+                    ..record::GroupAccount::default()
+                }),
+                hosts: (0..ranks).map(host).collect(),
+                ..own("x")
+            }
+        };
+        let ranks = [of_ranks(4, "47b9"), of_ranks(16, "47b9")];
+        assert_eq!(names(&ranks, &["r", "r"]), ["4 ranks", "16 ranks"]);
+        let clones = [of_ranks(4, "47b9"), of_ranks(4, "5c00")];
+        assert_eq!(names(&clones, &["r", "r"]), ["47b9", "5c00"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Rows: records of one name that did the same work, arm by arm and block by block.
 
 use super::arms::Placed;
+use crate::compare::{RANKS, workload_differences};
 use crate::figures::figures;
-use crate::workload_differences;
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ fn varying(slots: &[&Placed<'_>], arms: usize) -> BTreeSet<String> {
         let differing: Vec<&Record> = others
             .iter()
             .copied()
-            .filter(|other| other.effective != first.effective)
+            .filter(|other| (&other.effective, other.ranks()) != (&first.effective, first.ranks()))
             .collect();
         if !differing.is_empty() {
             out.extend(
@@ -118,14 +118,11 @@ fn counted(record: &Record) -> Vec<&str> {
 
 fn work(record: &Record, keys: &BTreeSet<String>) -> Work {
     let value = |key: &String| {
-        if key == COUNTED {
-            counted(record).join(" and ")
-        } else {
-            record
-                .effective
-                .get(key)
-                .cloned()
-                .unwrap_or_else(|| "unknown".into())
+        let of_options = || record.effective.get(key).cloned();
+        match key.as_str() {
+            COUNTED => counted(record).join(" and "),
+            RANKS => record.ranks().to_string(),
+            _ => of_options().unwrap_or_else(|| "unknown".into()),
         }
     };
     keys.iter().map(|key| (key.clone(), value(key))).collect()
@@ -259,6 +256,27 @@ mod tests {
         assert_eq!(shape(&records)[0].1, [vec![0, 1], vec![0, 1]]);
         let found = rows(&placed(&records), 2).0;
         assert!(found[0].slots.iter().flatten().all(|slot| slot.repeat == 0));
+    }
+
+    #[test]
+    fn records_of_more_ranks_are_a_row_of_their_own() {
+        let alone = || trial(sound(), "a", 0, 0);
+        let together = || Record {
+            group: Some(record::GroupAccount {
+                size: 2,
+                ..record::GroupAccount::default()
+            }),
+            ..alone()
+        };
+        let names = |records: &[Record]| -> Vec<String> {
+            shape(records).into_iter().map(|(name, _)| name).collect()
+        };
+        let apart = ["row (ranks 1)", "row (ranks 2)"];
+        assert_eq!(names(&[alone(), together()]), apart);
+        let mut other = together();
+        set(&mut other, "threads", "9");
+        assert_eq!(names(&[alone(), other]).len(), 2);
+        assert_eq!(names(&[together(), together()]), ["row"]);
     }
 
     #[test]

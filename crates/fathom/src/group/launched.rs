@@ -52,7 +52,7 @@ pub(crate) fn refuse_several(verb: &str) -> Result<Option<i32>> {
         return Ok(Some(0));
     }
     Err(Usage(format!(
-        "a launcher started {} of this command ({}), and `fathom {verb}` is of one process: they would measure beside each other and know nothing of each other. Start it without the launcher; what ranks do together is `fathom run`, `fathom load` and `fathom profile`. If this one alone was meant: env -u {} fathom {verb} …",
+        "a launcher started {} of this command ({}), and `fathom {verb}` is of one process: they would work beside each other and know nothing of each other. Start it without the launcher; what ranks do together is `fathom run`, `fathom load` and `fathom profile`. If this one alone was meant: env -u {} fathom {verb} …",
         launched.size, launched.variable, launched.variable
     ))
     .into())

@@ -39,6 +39,8 @@ const OF_ROWS: [&str; 7] = [
     "allow-destroy",
     "order-seed",
 ];
+/// What only such a run has.
+pub(super) const OWN: [&str; 4] = ["stonewall", "threads", "files", "dry-run"];
 /// What a plan from a file says already.
 const OF_PLAN: [&str; 4] = ["stonewall", "threads", "files", "size"];
 
@@ -46,7 +48,7 @@ const OF_PLAN: [&str; 4] = ["stonewall", "threads", "files", "size"];
 pub(super) fn arguments(command: Command) -> Command {
     let own = |name: &'static str, value: &'static str, help: &'static str| {
         let arg = Arg::new(name).long(name).value_name(value).help(help);
-        arg.help_heading(HEADING).requires("io500-like")
+        arg.help_heading(HEADING)
     };
     let command = command
         .arg(
@@ -59,8 +61,7 @@ pub(super) fn arguments(command: Command) -> Command {
         .arg(own("files", "N", "Files of each worker of each rank in a phase of small files, at most [default: up to 1000000]").value_parser(value_parser!(u64).range(1..)))
         .arg(
             switch("dry-run", "Print the plan in TOML, which --rows takes, also changed, and touch nothing; with --hosts print the launcher's line")
-                .help_heading(HEADING)
-                .requires("io500-like"),
+                .help_heading(HEADING),
         );
     group::add_connected(command)
 }
