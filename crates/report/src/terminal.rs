@@ -159,6 +159,8 @@ mod tests {
         let text = terminal(&record, &[], &TerminalOptions::default());
         let (of_hosts, rest) = text.split_at(text.find("cpu  ").unwrap());
         assert!(of_hosts.contains("43,338"), "{of_hosts}");
+        let coverage = "coverage      unknown of all ranks together";
+        assert!(text.contains(coverage), "{text}");
         let told = rest.split("locks ").next().unwrap();
         insta::assert_snapshot!(told, @r"
         cpu           38.77 µs an operation (user 11.54 µs, system 27.23 µs); 0.84 of 4 CPUs

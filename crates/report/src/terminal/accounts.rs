@@ -42,8 +42,14 @@ pub(super) fn write(page: &mut Page, record: &Record) {
             ),
         );
     }
-    if let Some(coverage) = &record.coverage {
-        covered(page, coverage);
+    let mut parts = record.hosts.iter().filter_map(|host| host.part.as_deref());
+    match &record.coverage {
+        Some(coverage) => covered(page, coverage),
+        None if parts.any(|part| part.coverage.is_some()) => page.fact(
+            "coverage",
+            "unknown of all ranks together, which may have used the same blocks; each one's own is in the record (hosts[].part.coverage)",
+        ),
+        None => {}
     }
     if let Some(fill) = record.fill.as_ref().filter(|fill| fill.bytes > 0) {
         page.fact(
