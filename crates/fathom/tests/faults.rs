@@ -130,6 +130,40 @@ fn a_run_that_waits_for_its_next_operation_hears_the_signal_too() {
 }
 
 #[test]
+fn what_was_due_by_a_stonewall_and_never_begun_is_owed_of_names_too() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path("d")).unwrap();
+    let run = ground.start(&[
+        "run",
+        "d",
+        "--meta",
+        "create,stat",
+        "--num-files",
+        "100000",
+        "--rate-iops",
+        "400",
+        "--stonewall",
+        "4s",
+        "--records",
+        "r.jsonl",
+    ]);
+    until("names are made", || {
+        let names = fs::read_dir(ground.path("d")).ok()?;
+        (names.count() >= 5).then_some(())
+    });
+    run.stand_still(Duration::from_secs(5));
+    let ended = run.end();
+    let record = ground.record("r.jsonl");
+    let kept = record.kept_schedule().unwrap().judged();
+    let creates = record.operations.kind("create").unwrap().count as f64;
+    // All that was created is looked at, in time.
+    let expected = 2.0 * creates / (1600.0 + creates);
+    assert!((kept - expected).abs() < 0.02, "{kept} {expected}");
+    assert!(kept < 0.9, "{kept}");
+    assert!(ended.stdout.contains("[rate_not_kept]"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_polite_kill_is_told_from_ctrl_c() {
     let ground = Ground::new();
     let run = ground.start(&[

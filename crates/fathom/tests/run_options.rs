@@ -1240,6 +1240,28 @@ fn what_a_stall_at_the_stonewall_holds_back_is_late_and_what_was_due_by_then_is_
 }
 
 #[test]
+fn work_that_about_fills_the_time_is_kept_whoever_chance_leaves_an_operation_of_it() {
+    let place = Place::new();
+    let kept = |options: &str| {
+        let record = place.measure(&format!("x --engine sim --file-size 64M {options}"));
+        record.kept_schedule().unwrap().judged()
+    };
+    for seed in 1..=4 {
+        for work in [
+            "--arrival poisson --rate-iops 320 --threads 32 --duration 10s --total-bytes 11520k --sim-model latency=1ms,servers=32 --queue-depth 64",
+            "--rate-iops 50 --threads 32 --duration 2s --total-bytes 400k --sim-model latency=1ms,servers=64 --queue-depth 4",
+            "--block-size 4k/50:64k/50 --random --rate-iops 1000 --threads 8 --total-bytes 2176k --warmup 500ms --sim-model latency=1ms,servers=64 --queue-depth 16",
+            "--arrival poisson --rate-iops 100 --threads 5 --total-bytes 360k --warmup 1s --sim-model latency=500ms,servers=2048 --queue-depth 64",
+        ] {
+            assert_eq!(kept(&format!("{work} --seed {seed}")), 1.0, "{work}");
+        }
+    }
+    // The last of all is in flight when the time is over, and nobody asks for another.
+    let last = "--queue-depth 1 --rate-iops 100 --threads 2 --duration 10s --total-bytes 2000k --sim-model latency=1ms,servers=4,stall=4985ms+6s";
+    assert_eq!(kept(last), 1.0);
+}
+
+#[test]
 fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
     let place = Place::new();
     for threads in [1, 4] {

@@ -73,11 +73,25 @@ impl Record {
         let due = asked.map(|asked| asked * u64_to_f64(self.paced_ns()) / 1e9);
         let due = due.filter(|due| due.is_finite() && *due > 0.0);
         let due = due.unwrap_or_else(|| u64_to_f64(self.begun_by_schedule()));
-        let due = due.max(1.0);
+        // A rate of bytes moves by sizes, of which the largest are rare.
+        let of_bytes = asked.is_none().then(|| self.largest_drawn()).flatten();
+        let mean = u64_to_f64(self.operations.bytes()) / u64_to_f64(self.operations.count());
+        let spread = of_bytes.map(|largest| u64_to_f64(largest) / mean);
+        let spread = spread.filter(|spread| spread.is_finite());
+        let due = due.max(1.0) / spread.unwrap_or(1.0);
         match self.has_poisson_arrivals() {
             true => 3.0 / due.sqrt(),
             false => 2.0 / due,
         }
+    }
+
+    /// The largest size of blocks, in bytes, where chance draws among several.
+    pub(crate) fn largest_drawn(&self) -> Option<u64> {
+        let sizes = self.effective.get("block-size")?.split(':');
+        let sizes = sizes.map(|size| Bytes::parse(size.split('/').next()?).ok());
+        let sizes: Option<Vec<Bytes>> = sizes.collect();
+        let sizes = sizes.filter(|sizes| sizes.len() > 1)?;
+        sizes.into_iter().map(|size| size.0).max()
     }
 
     /// Whether chance draws the gaps of its schedule.

@@ -4,7 +4,6 @@ use crate::{Record, Status, WorkerAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::Bytes;
 use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 /// How one worker followed its schedule; in nanoseconds of its measured time.
@@ -44,7 +43,7 @@ pub enum ScheduleEnd {
     Released,
 }
 
-/// What several workers kept of their schedules, as shares of the time from the common start to the last end of all.
+/// What several workers kept of their schedules, as shares of the time in which something was asked of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeptSchedule {
     /// What was begun of what was due: below 1 something was begun too late or never.
@@ -72,46 +71,49 @@ impl KeptSchedule {
     }
 }
 
-/// What the workers of these hosts kept: hosts have equal shares of a rate, and on each its workers. Where somebody
-/// ended them all, each owes what was due until it heard of that. `None` where they were followed for no time.
-fn kept(hosts: &[Vec<WorkerSchedule>], were_ended: bool) -> Option<KeptSchedule> {
+/// What the workers of these hosts kept: hosts have equal shares of a rate, and on each its workers. Each owes what was
+/// due of it in its own time, late or not. Who has less to do than another owes as much in the mean, and where
+/// somebody was ended before the others, by no signal to all, the rest of their time; an operation, which lasts no longer
+/// than `largest_ns` of the schedule where chance draws sizes, is none. `None` where they were followed for no time.
+fn kept(
+    hosts: &[Vec<WorkerSchedule>],
+    some_ended_early: bool,
+    largest_ns: u64,
+) -> Option<KeptSchedule> {
     let workers = || hosts.iter().flatten();
-    let all_done = workers().all(|own| own.end == ScheduleEnd::Done);
-    // Who has begun all by chance sooner than in the mean owes nothing for that.
-    let length = |own: &WorkerSchedule| {
-        let parts = match all_done {
-            true => [own.late_ns, own.mean_ns, own.behind_ns, 0],
-            false => [own.late_ns, own.begun_ns, own.behind_ns, own.waited_ns],
-        };
+    let own_time = |own: &WorkerSchedule| {
+        let parts = [own.late_ns, own.work_ns(), own.behind_ns];
         parts.into_iter().fold(0, u64::saturating_add)
     };
-    let longest = workers().map(length).max()?;
-    let done = workers().filter(|own| own.end == ScheduleEnd::Done);
-    let most_work = done.map(|own| own.mean_ns).max().unwrap_or_default();
-    let uneven_ns = |own: &WorkerSchedule| {
-        let less_ns = most_work.saturating_sub(own.mean_ns);
-        let one_of_each = own.gap_ns.saturating_mul(own.parts);
-        if less_ns <= one_of_each { less_ns } else { 0 }
+    // Of a time that is over chance may have asked for more.
+    let most_work = workers().map(|own| match own.end {
+        ScheduleEnd::Time => own.mean_ns.min(own.begun_ns),
+        ScheduleEnd::Done | ScheduleEnd::Released => own.mean_ns,
+    });
+    let most_work = most_work.max().unwrap_or_default();
+    let until = |own: &WorkerSchedule| own_time(own).saturating_add(own.waited_ns);
+    let longest = workers()
+        .filter(|own| own.end == ScheduleEnd::Time)
+        .map(until);
+    let longest = longest.max().unwrap_or_default().max(most_work);
+    let rest_ns = |own: &WorkerSchedule| match own.end {
+        ScheduleEnd::Time if some_ended_early => {
+            let rest_ns = longest.saturating_sub(until(own));
+            if rest_ns > own.gap_ns { rest_ns } else { 0 }
+        }
+        ScheduleEnd::Done => {
+            let less_ns = most_work.saturating_sub(own.mean_ns);
+            let one_of_each = own.gap_ns.max(largest_ns).saturating_mul(own.parts);
+            match less_ns > one_of_each {
+                true => most_work.saturating_sub(own_time(own)),
+                false => 0,
+            }
+        }
+        ScheduleEnd::Time | ScheduleEnd::Released => 0,
     };
     let time = |own: &WorkerSchedule| {
-        let waited_ns = if all_done { 0 } else { own.waited_ns };
-        let until = match own.end {
-            ScheduleEnd::Time if were_ended => length(own),
-            ScheduleEnd::Time | ScheduleEnd::Done | ScheduleEnd::Released => longest,
-        };
-        let asked_ns = until.saturating_sub(waited_ns);
-        let most = asked_ns
-            .saturating_sub(own.late_ns)
-            .saturating_sub(own.behind_ns);
-        let begun = match own.end {
-            ScheduleEnd::Time if most.saturating_sub(own.begun_ns) <= own.gap_ns => most,
-            ScheduleEnd::Time => own.begun_ns.min(most),
-            ScheduleEnd::Done => (own.begun_ns.max(own.mean_ns))
-                .saturating_add(uneven_ns(own))
-                .min(most),
-            ScheduleEnd::Released => most,
-        };
-        [asked_ns, begun, own.before_ns].map(u64_to_f64)
+        let asked_ns = own_time(own).saturating_add(rest_ns(own));
+        [asked_ns, own.work_ns(), own.before_ns].map(u64_to_f64)
     };
     let all = mean(hosts.iter().map(|own| mean(own.iter().map(time))));
     let [asked_ns, begun_ns, before_ns] = all;
@@ -121,6 +123,16 @@ fn kept(hosts: &[Vec<WorkerSchedule>], were_ended: bool) -> Option<KeptSchedule>
     })
 }
 
+impl WorkerSchedule {
+    /// What it began is due over so long: in the mean where the work ended it and no time.
+    fn work_ns(&self) -> u64 {
+        match self.end {
+            ScheduleEnd::Done => self.mean_ns,
+            ScheduleEnd::Time | ScheduleEnd::Released => self.begun_ns,
+        }
+    }
+}
+
 fn mean(times: impl ExactSizeIterator<Item = [f64; 3]>) -> [f64; 3] {
     let count = u64_to_f64(to_u64(times.len().max(1)));
     let sum = times.fold([0.0; 3], |[a, b, c], [d, e, f]| [a + d, b + e, c + f]);
@@ -128,8 +140,8 @@ fn mean(times: impl ExactSizeIterator<Item = [f64; 3]>) -> [f64; 3] {
 }
 
 impl Record {
-    /// What was kept of the schedules of all workers. Where all of them began all that they had to, each has the time that
-    /// it lasts in the mean. `None` without a schedule, and where a worker does not say how it followed it.
+    /// What was kept of the schedules of all workers. `None` without a schedule, and where a worker does not say how it
+    /// followed it.
     #[must_use]
     pub fn kept_schedule(&self) -> Option<KeptSchedule> {
         self.pace.as_ref()?;
@@ -148,23 +160,32 @@ impl Record {
         }
         let hosts: Vec<Vec<WorkerSchedule>> = hosts.into_values().collect();
         let is_apart = self.group.as_ref().is_some_and(|of| !of.is_connected());
-        kept(
-            &hosts,
-            self.outcome.status == Status::Interrupted && !is_apart,
-        )
+        let some_ended_early = match self.outcome.status {
+            Status::Ok => false,
+            Status::Interrupted => is_apart,
+            Status::Failed | Status::Incomplete | Status::Apart => true,
+        };
+        // Where it is not known how much work each had, nobody had less.
+        let largest_ns = self.largest_drawn().map_or(0, |largest| {
+            per_byte.map_or(u64::MAX, |ns| {
+                f64_to_u64_saturating(u64_to_f64(largest) * ns)
+            })
+        });
+        kept(&hosts, some_ended_early, largest_ns)
     }
 
-    /// What a byte of work takes of a schedule in the mean, where chance draws sizes: of equal work each worker has drawn
-    /// another number of operations.
+    /// What a byte of work takes of a schedule in the mean. Of equal work each worker has drawn another number of operations
+    /// where chance draws sizes, and began fewer of them the more a warm-up had left in flight. `None` where no bytes tell
+    /// how much work there was: of names, and where some operations failed.
     fn mean_ns_per_byte(&self) -> Option<f64> {
-        let sizes = self.effective.get("block-size")?;
-        let is_of_one_size = Bytes::parse(sizes).is_ok();
+        let is_of_names = self.effective.contains_key("meta");
         let work = self.workers.iter().map(|worker| {
             let mean_ns = worker.schedule.map_or(0, |own| own.mean_ns);
             [mean_ns, worker.bytes].map(u64_to_f64)
         });
         let [mean_ns, bytes] = work.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
-        (!is_of_one_size && bytes > 0.0).then(|| mean_ns / bytes)
+        let are_known = bytes > 0.0 && self.operations.errors() == 0 && !is_of_names;
+        are_known.then(|| mean_ns / bytes)
     }
 }
 
@@ -195,9 +216,9 @@ mod tests {
         own(ScheduleEnd::Done, begun_ns, behind_ns)
     }
 
-    fn judged(hosts: &[&[WorkerSchedule]], were_ended: bool) -> f64 {
+    fn judged(hosts: &[&[WorkerSchedule]], some_ended_early: bool) -> f64 {
         let hosts: Vec<_> = hosts.iter().map(|own| own.to_vec()).collect();
-        let share = super::kept(&hosts, were_ended).unwrap().judged();
+        let share = super::kept(&hosts, some_ended_early, 0).unwrap().judged();
         (share * 1e6).round() / 1e6
     }
 
@@ -210,10 +231,10 @@ mod tests {
         assert_eq!(kept(&[&[time(1000, 0), time(1000, 0)]]), 1.0);
         // Both were asked for 1,000, and one came to 600 of them.
         assert_eq!(kept(&[&[time(1000, 0), time(600, 400)]]), 0.8);
-        // One has begun all 1,000 by 2,000, and the other had none left from 1,000 on.
-        assert_eq!(kept(&[&[done(1000, 0), done(1000, 1000)]]), 0.5);
+        // One has begun all 1,000 by 1,000, and the other by 2,000.
+        assert_eq!(kept(&[&[done(1000, 0), done(1000, 1000)]]), 0.666667);
         assert_eq!(kept(&[&[done(1000, 0), done(100, 0)]]), 0.55);
-        assert_eq!(super::kept(&[vec![done(0, 0)], vec![]], false), None);
+        assert_eq!(super::kept(&[vec![done(0, 0)], vec![]], false, 0), None);
     }
 
     #[test]
@@ -249,7 +270,9 @@ mod tests {
         };
         assert_eq!(kept(&[&[time(1000, 0)], &[late]]), 0.8);
         assert_eq!(kept(&[&[late]]), 0.6);
-        assert_eq!(kept(&[&[time(1000, 0)], &[time(600, 0)]]), 0.8);
+        let failed = time(600, 0);
+        assert_eq!(judged(&[&[time(1000, 0)], &[failed]], true), 0.8);
+        assert_eq!(judged(&[&[done(1000, 0)], &[failed]], true), 0.8);
         // Hosts have equal shares, however many workers they have.
         let few: &[WorkerSchedule] = &[time(1000, 0)];
         assert_eq!(kept(&[few, &[time(0, 1000); 9]]), 0.5);
@@ -273,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn where_chance_draws_sizes_equal_work_is_of_equal_bytes() {
+    fn equal_work_is_of_equal_bytes() {
         let worker = |bytes, begun_ns| WorkerAccount {
             bytes,
             schedule: Some(done(begun_ns, 0)),
@@ -290,7 +313,20 @@ mod tests {
             record.kept_schedule().map(KeptSchedule::judged)
         };
         assert_eq!(of("4k/50:64k/50"), Some(1.0));
+        // What was in flight after the warm-up was begun before.
+        assert_eq!(of("4k"), Some(1.0));
+        // What failed has no bytes: of one size operations tell how much each had, and of several nothing does.
+        let failed = crate::Operations {
+            errors: 1,
+            ..crate::Operations::default()
+        };
+        record.operations.insert("read", failed);
+        let mut of = |sizes: &str| {
+            record.effective.insert("block-size".into(), sizes.into());
+            record.kept_schedule().map(KeptSchedule::judged)
+        };
         assert_eq!(of("4k"), Some(1250.0 / 1500.0));
+        assert_eq!(of("4k/50:64k/50"), Some(1.0));
         record.workers[0].schedule = None;
         assert_eq!(record.kept_schedule(), None);
     }
@@ -309,27 +345,60 @@ mod tests {
     #[test]
     fn who_was_ended_with_all_others_owes_what_was_due_until_then() {
         let hosts: &[&[WorkerSchedule]] = &[&[time(1000, 0)], &[time(700, 0), time(350, 350)]];
-        assert_eq!(judged(hosts, true), 0.897059);
-        assert_eq!(judged(&hosts[..1], true), 1.0);
-        assert_eq!(judged(&[&[time(1000, 0)], &[done(500, 0)]], true), 0.75);
+        assert_eq!(kept(hosts), 0.897059);
+        assert_eq!(kept(&hosts[..1]), 1.0);
+        assert_eq!(judged(hosts, true), 0.7625);
+    }
+
+    #[test]
+    fn who_has_less_to_do_than_others_owes_as_much_as_they_in_the_mean() {
+        assert_eq!(kept(&[&[time(1000, 0)], &[done(500, 0)]]), 0.75);
+        // Late as it was, it took as long as they.
+        assert_eq!(kept(&[&[done(1000, 0)], &[done(500, 500)]]), 0.75);
+        assert_eq!(kept(&[&[done(1000, 0)], &[done(500, 1000)]]), 0.6);
+        // One operation less in a time that chance made long.
+        let by_time = WorkerSchedule {
+            mean_ns: 990,
+            ..time(1100, 0)
+        };
+        assert_eq!(kept(&[&[by_time, done(1000, 0)]]), 1.0);
+        // The last operation of drawn sizes may be more than was left.
+        let of_drawn = |largest_ns| {
+            let hosts = [vec![done(1000, 0), done(1050, 0)]];
+            super::kept(&hosts, false, largest_ns).unwrap().judged()
+        };
+        assert!(of_drawn(0) < 0.98);
+        assert_eq!(of_drawn(50), 1.0);
+    }
+
+    #[test]
+    fn how_late_one_was_counts_once_whatever_part_of_which_worker_it_was() {
+        let late = |parts: u64, behind_ns| WorkerSchedule {
+            parts,
+            ..done(1000, behind_ns)
+        };
+        let apart = kept(&[&[late(4, 100); 4]]);
+        let [on_time, all] = [late(4, 0), late(4, 400)];
+        let of_one = kept(&[&[on_time, on_time, on_time, all]]);
+        assert_eq!((apart, of_one), (0.909091, 0.909091));
     }
 
     proptest! {
-        /// Workers of a rate that follow it as it is, ended by their time or by their work, keep all of it.
+        /// Workers of a rate with equal work that follow it as it is, ended by their time or by their work, keep all of it.
         #[test]
         fn a_schedule_that_was_followed_is_kept(
             hosts in prop::collection::vec(prop::collection::vec(500..1500_u64, 1..5), 1..5),
-            all_done in any::<bool>(),
+            time_ns in 400..1600_u64,
         ) {
-            let own = |begun_ns: u64| match all_done {
-                true => WorkerSchedule { begun_ns, ..done(1000, 0) },
-                false => time(1000, 0),
+            let own = |work_ns: u64| match work_ns <= time_ns {
+                true => WorkerSchedule { begun_ns: work_ns, ..done(1000, 0) },
+                false => WorkerSchedule { mean_ns: 1000 * time_ns / work_ns, ..time(time_ns, 0) },
             };
             let hosts: Vec<Vec<WorkerSchedule>> = hosts
                 .into_iter()
                 .map(|host| host.into_iter().map(own).collect())
                 .collect();
-            let share = super::kept(&hosts, false).map(KeptSchedule::judged);
+            let share = super::kept(&hosts, false, 0).map(KeptSchedule::judged);
             prop_assert_eq!(share, Some(1.0));
         }
     }

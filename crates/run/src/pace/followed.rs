@@ -91,7 +91,7 @@ impl Followed {
             let mean_ns = f64_to_u64_saturating(self.mean_ns);
             let behind_ns = self.late_ns.max(self.owes_until.saturating_sub(next));
             let end = next.saturating_add(behind_ns);
-            self.add(end, behind_ns, Some(mean_ns));
+            self.add(end, behind_ns, mean_ns);
             self.over_at = Some(end);
         }
     }
@@ -122,7 +122,8 @@ impl Followed {
     pub(super) fn until(&self, end: u64, next: u64) -> (u64, WorkerSchedule) {
         let mut all = self.clone();
         if !all.is_over() {
-            all.add(end, end.saturating_sub(next), None);
+            let mean_ns = f64_to_u64_saturating(self.mean_ns);
+            all.add(end, end.saturating_sub(next), mean_ns);
         }
         let end = match self.is_over() {
             true => ScheduleEnd::Released,
@@ -150,12 +151,12 @@ impl Followed {
     }
 
     /// Adds a part that ended so far behind, which it was by so much when it began already.
-    fn add(&mut self, end: u64, behind_ns: u64, mean_ns: Option<u64>) {
+    fn add(&mut self, end: u64, behind_ns: u64, mean_ns: u64) {
         let lasted_ns = end.saturating_sub(self.since);
         let before_ns = self.before_ns.saturating_sub(behind_ns);
         let behind_ns = behind_ns.saturating_sub(self.before_ns);
         let begun_ns = lasted_ns.saturating_sub(behind_ns);
-        let mean_ns = mean_ns.map_or(begun_ns, |ns| ns.saturating_sub(before_ns));
+        let mean_ns = mean_ns.saturating_sub(before_ns);
         let parts = &mut self.parts;
         for (sum, more) in [
             (&mut parts.begun_ns, begun_ns),

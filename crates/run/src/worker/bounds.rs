@@ -81,7 +81,9 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.tally.write_passes = self.plan.source.write_passes();
         self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
         let due_until = self.tally.scheduled_until(end);
-        if self.complete {
+        // The last may be in flight, so that nobody has asked for another.
+        let all_begun = self.complete || self.bytes_left == 0;
+        if all_begun {
             self.plan.pace.leave();
         } else {
             let unit = u64::from(self.plan.content.unit_bytes());
@@ -91,13 +93,13 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
             };
             self.tally.unsent = self.plan.pace.unsent(due_until, unit, most);
         }
-        self.tally.schedule = self.schedule(due_until);
+        self.tally.schedule = self.schedule(due_until, all_begun);
     }
 
     /// How the schedule was followed until then, which no worker owes anything that wears out.
-    fn schedule(&self, due_until: u64) -> Option<(u64, WorkerSchedule)> {
+    fn schedule(&self, due_until: u64, all_begun: bool) -> Option<(u64, WorkerSchedule)> {
         let (since, followed) = self.plan.pace.followed(due_until)?;
-        let end = match (self.complete, self.plan.wears_out_until) {
+        let end = match (all_begun, self.plan.wears_out_until) {
             (true, None) => ScheduleEnd::Done,
             (true, Some(_)) => ScheduleEnd::Released,
             (false, _) => followed.end,

@@ -71,6 +71,8 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
     fn end_work(&mut self) {
         self.stage = LoopStage::Running;
         if self.plan.source.is_scripted() {
+            // What follows has no end by time, and what was due by now is owed as if this had been the end.
+            self.plan.pace.owe_until(self.plan.stop.ends);
             self.plan.source.cut(0);
             self.plan.stop.ends = u64::MAX;
         } else {
