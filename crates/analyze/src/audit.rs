@@ -55,6 +55,7 @@ mod rate_not_kept;
 mod rate_share;
 mod rule;
 mod series;
+mod series_lacks;
 mod served_from_cache;
 mod server_disagrees;
 mod set;
@@ -81,9 +82,10 @@ pub use rule::{Rule, explain, rules, title};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 91] = [
+const RULES: [Rule; 92] = [
     hosts_lost::RULE,
     not_ended::RULE,
+    series_lacks::RULE,
     generator_stopped::RULE,
     bytes_and_blocks::RULE,
     little_law::RULE,

@@ -140,8 +140,8 @@ fn mean(times: impl ExactSizeIterator<Item = [f64; 3]>) -> [f64; 3] {
 }
 
 impl Record {
-    /// What was kept of the schedules of all workers. `None` without a schedule, and where a worker does not say how it
-    /// followed it.
+    /// What was kept of the schedules of all workers. `None` without a schedule, and where a worker, or a host for its
+    /// workers, does not say how it was followed.
     #[must_use]
     pub fn kept_schedule(&self) -> Option<KeptSchedule> {
         self.pace.as_ref()?;
@@ -157,6 +157,14 @@ impl Record {
         let said: Option<Vec<_>> = self.workers.iter().map(own).collect();
         for (host, schedule) in said? {
             hosts.entry(host).or_default().push(schedule);
+        }
+        // What was kept of one that was lost on the way has no workers.
+        let measured = self
+            .host_parts()
+            .into_iter()
+            .filter(|own| own.part.has_begun());
+        if measured.count() > hosts.len() {
+            return None;
         }
         let hosts: Vec<Vec<WorkerSchedule>> = hosts.into_values().collect();
         let is_apart = self.group.as_ref().is_some_and(|of| !of.is_connected());

@@ -12,8 +12,8 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Invalid,
     title: "Ranks are missing from a record of a group",
     text: "\
-The ranks of which no part was joined, or whose part measured nothing (group.lost), and
-why.
+The ranks of which no part was joined, whose part measured nothing, or that were lost on
+the way (group.lost), and why. What was kept of one until then is in the record.
 A rate of 6 ranks is not that of 8 less a quarter: the target had less to do, and each of
 those that were there got more of it. A client that died may also be what the target did
 to it. Tools that report the rest as the result hide both.
@@ -41,7 +41,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let more = (more > 0).then(|| format!("{more} more"));
     let named: Vec<String> = named.chain(more).collect();
     let message = format!(
-        "{} of {} did not take part ({})",
+        "{} of {} took no part, or none to the end ({})",
         counted(lost, "rank"),
         group.size,
         named.join("; ")
@@ -73,7 +73,7 @@ mod tests {
         (told.size, told.lost) = (8, (2..8).map(lost).collect());
         assert_eq!(
             only(&check(&record)),
-            "6 ranks of 8 did not take part (rank 2 on c: gone, last heard of 3.2 s after the start; rank 3: gone; rank 4: gone; rank 5: gone; 2 more)"
+            "6 ranks of 8 took no part, or none to the end (rank 2 on c: gone, last heard of 3.2 s after the start; rank 3: gone; rank 4: gone; rank 5: gone; 2 more)"
         );
     }
 }

@@ -260,10 +260,11 @@ const PLAN: &str = "it looks at the plan and its settings, which all hosts have 
 const GROUP: &str = "it is about hosts beside each other";
 
 /// Rules that say nothing of single hosts, and why.
-const SILENT: [(&str, &str); 50] = [
+const SILENT: [(&str, &str); 51] = [
     ("start_skew", GROUP),
     ("kinds_apart", GROUP),
     ("hosts_lost", GROUP),
+    ("series_lacks", GROUP),
     ("shared_machine", GROUP),
     ("bound_by_launcher", GROUP),
     ("straggler", GROUP),

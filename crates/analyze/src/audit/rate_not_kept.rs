@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(all([8 * SECOND, 12 * SECOND], u64::MAX), [""; 0]);
         assert_eq!(
             all([SECOND, 6 * SECOND], SECOND),
-            ["asked for 40 /s, of which 66.67% was kept; of the hosts, node1 (rank 1) alone"]
+            ["asked for 40 /s, of which 80.00% was kept; of the hosts, node1 (rank 1) alone"]
         );
     }
 

@@ -74,7 +74,10 @@ pub(super) fn sizes(slots: &[Slot<'_>]) -> BTreeSet<Option<String>> {
     let groups = slots.iter().map(|slot| {
         let group = slot.record.group.as_ref()?;
         let there = (group.size as usize).saturating_sub(slot.record.lost_ranks());
-        Some((there, group.machines?))
+        // One that was lost on the way was there.
+        let parts = slot.record.host_parts();
+        let measured = parts.iter().filter(|own| own.part.has_begun()).count();
+        Some((there.max(measured), group.machines?))
     });
     let text = |(ranks, machines): (usize, u32)| {
         format!(
