@@ -7,7 +7,7 @@ mod options;
 mod plan;
 
 use crate::context;
-use crate::exit::unstarted;
+use crate::exit::{OptionsRefused, unstarted};
 use crate::group::{self, GroupWork};
 use crate::keeper;
 use crate::live::{self, Live, LiveView, WorkView};
@@ -53,7 +53,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         Ok(read) => read,
         Err(error) => {
             let launch = launch.filter(|_| !matches.get_flag("dry-run"));
-            return group::refuse(launch.as_ref(), error);
+            return group::refuse(launch.as_ref(), OptionsRefused::of(error));
         }
     };
     let front = group::LaunchFront::read(matches)?;

@@ -9,7 +9,7 @@ pub(crate) use io500::Io500Together;
 
 use crate::card;
 use crate::context;
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use crate::flags;
 use crate::group;
 use crate::live::{self, Live, LiveView, ProfileView};
@@ -121,7 +121,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let launch = group::Launch::read(matches)?;
     let request = match request(matches) {
         Ok(request) => request,
-        Err(error) => return group::refuse(launch.as_ref(), error),
+        Err(error) => return group::refuse(launch.as_ref(), OptionsRefused::of(error)),
     };
     if let Some(front) = group::LaunchFront::read(matches)? {
         return front.run(matches);

@@ -6,8 +6,8 @@ use crate::plan::{LoadPlan, WholeLoad};
 use crate::ramp::Spacing;
 use crate::scenario::Arrivals;
 use std::sync::Arc;
-use units::counted;
 use units::lossless::f64_to_u64_saturating;
+use units::{Bytes, counted};
 
 /// A rank's place among those that do one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl LoadPlan {
         let size = u64::from(share.size);
         let too_few = |what: String| {
             LoadError::asked(format!(
-                "{size} ranks share {what}; each needs one: give more, or start fewer ranks"
+                "{size} ranks share {what}; each needs one of its own: give more, or start fewer ranks"
             ))
         };
         if let Arrivals::Open { rate, .. } = &mut out.scenario.arrivals {
@@ -73,7 +73,10 @@ impl LoadPlan {
         for seed in &mut out.scenario.seeds {
             if seed.count > 0 && seed.count < size {
                 let objects = counted(seed.count, "object");
-                return Err(too_few(format!("{objects} made before")));
+                let size = Bytes(seed.size);
+                return Err(too_few(format!(
+                    "{objects} of {size} made before (--seeds)"
+                )));
             }
             seed.count = share.of(seed.count);
         }
@@ -142,7 +145,7 @@ mod tests {
         };
         let objects = refused("1", "3");
         assert!(
-            objects.starts_with("3 ranks share 1 object made before; each"),
+            objects.starts_with("3 ranks share 1 object of "),
             "{objects}"
         );
         let turns = refused("60", "2");

@@ -3,7 +3,7 @@
 use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{JudgedRate, KeptSchedule, Record};
+use record::{JudgedRate, KeptSchedule, Record, Status};
 use units::lossless::u64_to_f64;
 use units::{ByteRate, Nanos, Rate};
 
@@ -79,6 +79,10 @@ fn finding(kept: f64, message: impl Fn(&str) -> String) -> Finding {
 fn misses_in_sum(host: &Record, whole: &Record) -> bool {
     // What is missed of schedules, some host misses; it may have begun all of its own before the others had.
     if whole.kept_schedule().is_some() {
+        return true;
+    }
+    // One that was lost on the way kept its rate until then.
+    if host.outcome.status == Status::Incomplete {
         return true;
     }
     let rate = host.judged_rate();
@@ -326,6 +330,36 @@ mod tests {
         assert_eq!(check(&record).len(), 1);
         set(&mut record, "arrival", "poisson");
         assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn what_a_lost_rank_did_not_begin_is_missing_in_the_sum() {
+        let all = |lost: bool| {
+            let all = group_of(3, |rank, part| {
+                part.pace = Some(PaceAccount {
+                    asked_per_second: Some(300.0),
+                    achieved_per_second: 300.0,
+                    over_ns: Some(10 * SECOND),
+                    ..PaceAccount::default()
+                });
+                // What is left of it has no workers.
+                if lost && rank == 2 {
+                    part.workers.clear();
+                    part.outcome.status = Status::Incomplete;
+                    part.pace.as_mut().unwrap().over_ns = Some(4 * SECOND);
+                }
+            });
+            let found = self_check(&all).into_iter();
+            let found = found.filter(|finding| finding.rule == RULE.id);
+            found.map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(all(false), [""; 0]);
+        let missed = all(true);
+        let said = "asked for 900 /s, achieved 720 /s (80.00%)";
+        assert!(
+            missed.len() == 1 && missed[0].starts_with(said),
+            "{missed:?}"
+        );
     }
 
     #[test]

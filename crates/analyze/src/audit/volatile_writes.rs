@@ -4,7 +4,7 @@ use super::counted;
 use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
-use record::{Record, StorageLayer};
+use record::{Record, StorageLayer, by_nearest_device};
 use units::Bytes;
 
 /// Its text and what finds it.
@@ -23,7 +23,7 @@ first 1 GiB at the speed of its link; a flush after each write may cost a consum
 1 ms and more, fifty times the write. Both are true, of different promises.
 What to do: put the flushes of the application into the measured time (--fsync N,
 --end-fsync) or write with --dsync; else say that the cache was part of it.",
-    checks: &[Check::OfHost(check)],
+    checks: &[Check::OfMachine(check)],
 };
 
 /// What the kernel calls a cache that a loss of power empties (`queue/write_cache`).
@@ -31,11 +31,22 @@ const VOLATILE: &str = "write back";
 const ADVICE: &str = "put flushes into the measured time (--fsync N, --end-fsync) or write with --dsync; else say that the device's cache is part of what was measured";
 const ADVICE_OF_LAYERS: &str = "a layer or a mount option (nobarrier) keeps flushes to itself: what was flushed is no safer than what was not, and was paid for less";
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
+/// Ranks that use one device fill its cache together.
+fn check(ranks: &[&Record]) -> Vec<Finding> {
+    let shared = by_nearest_device(ranks.iter().copied(), |rank| rank.generator()).into_iter();
+    shared.flat_map(|sharing| of_device(&sharing)).collect()
+}
+
+fn of_device(sharing: &[&Record]) -> Vec<Finding> {
+    let [record, ..] = sharing else {
+        return Vec::new();
+    };
     let effective = Effective::of(record);
-    let written = of_kind(record, "write")
-        .and_then(|figures| figures.bytes())
-        .unwrap_or(0);
+    let bytes = |rank: &&Record| of_kind(rank, "write").and_then(|figures| figures.bytes());
+    let written = sharing
+        .iter()
+        .filter_map(bytes)
+        .fold(0, u64::saturating_add);
     let is_stable = ["sync", "dsync"].iter().any(|key| effective.is_on(key));
     if written == 0 || is_stable || super::in_memory(record) || !effective.uses_local_storage() {
         return Vec::new();
@@ -47,14 +58,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if caches.is_empty() {
         return Vec::new();
     }
-    let (device, asked) = (caches.join(", "), flushes(record, effective));
+    let asked = sharing.iter().map(|rank| flushes(rank, effective));
+    let (device, asked) = (caches.join(", "), asked.fold(0, u64::saturating_add));
     // Flushes are counted where requests are made, which of several layers only the lowest may do.
-    let at_device: Option<u64> = record
-        .generator()
-        .devices
-        .iter()
-        .filter_map(|device| device.flushes)
-        .reduce(u64::saturating_add);
+    let at_device = |rank: &&Record| {
+        let devices = rank.generator().devices.iter();
+        let flushes = devices.filter_map(|device| device.flushes);
+        flushes.reduce(u64::saturating_add)
+    };
+    // Each rank sees those of all.
+    let at_device: Option<u64> = sharing.iter().filter_map(at_device).max();
     let (message, advice) = match (asked, at_device) {
         (0, _) if !effective.is_on("direct") => return Vec::new(),
         (0, seen) => {
@@ -154,33 +167,36 @@ mod tests {
     #[test]
     fn direct_writes_into_a_volatile_cache_are_found() {
         let mut record = direct(Some("write back"));
-        let found = check(&record);
+        let found = check(&[&record]);
         assert_eq!(
             only(&found),
             "391 MiB were written directly to sda, whose write cache is volatile, and nothing was flushed: a loss of power takes what the cache holds"
         );
         assert_eq!(found[0].severity, Severity::Warning);
+        // Ranks that do the same on one machine, each of which sees the device's flushes.
+        record.generator_mut().environment.system.boot_id = Some("1".into());
+        assert!(only(&check(&[&record, &record])).starts_with("781 MiB were"));
         record.generator_mut().devices[0].flushes = Some(3);
         assert!(
-            only(&check(&record)).contains("nothing was flushed by the run (3 times by others)")
+            only(&check(&[&record])).contains("nothing was flushed by the run (3 times by others)")
         );
         assert_eq!(
-            check(&placed(record, "a", 0, 0))[0].severity,
+            check(&[&placed(record, "a", 0, 0)])[0].severity,
             Severity::Note
         );
     }
 
     #[test]
     fn a_cache_that_keeps_what_it_holds_and_an_unknown_one_are_silent() {
-        assert_eq!(check(&direct(Some("write through"))), []);
-        assert_eq!(check(&direct(None)), []);
+        assert_eq!(check(&[&direct(Some("write through"))]), []);
+        assert_eq!(check(&[&direct(None)]), []);
     }
 
     #[test]
     fn stable_flushed_and_buffered_writes_are_silent() {
         let mut record = direct(Some("write back"));
         set(&mut record, "dsync", "true");
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         let mut record = direct(Some("write back"));
         record.generator_mut().devices[0].flushes = Some(100);
         record.operations.insert(
@@ -190,10 +206,14 @@ mod tests {
                 ..Operations::default()
             },
         );
-        assert_eq!(check(&record), []);
+        assert_eq!(check(&[&record]), []);
         let mut record = direct(Some("write back"));
         set(&mut record, "direct", "false");
-        assert_eq!(check(&record), [], "another rule speaks of the page cache");
+        assert_eq!(
+            check(&[&record]),
+            [],
+            "another rule speaks of the page cache"
+        );
     }
 
     #[test]
@@ -207,11 +227,11 @@ mod tests {
             },
         );
         assert_eq!(
-            only(&check(&record)),
+            only(&check(&[&record])),
             "100 flushes were asked for, and sda, whose write cache is volatile, counted none"
         );
         record.generator_mut().devices[0].flushes = None;
-        assert_eq!(check(&record), [], "an old kernel does not count them");
+        assert_eq!(check(&[&record]), [], "an old kernel does not count them");
     }
 
     #[test]
@@ -228,6 +248,6 @@ mod tests {
             .unwrap()
             .layers
             .push(below);
-        assert!(only(&check(&record)).contains("directly to nvme0n1,"));
+        assert!(only(&check(&[&record])).contains("directly to nvme0n1,"));
     }
 }

@@ -8,7 +8,7 @@ use super::sides::{of_workloads, sides};
 use super::subject::OwnFiles;
 use super::{compare_arms, kinds, loads, together};
 use crate::context;
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use crate::group;
 use crate::live::{self, ExperimentView, Live, LiveView};
 use crate::run::time;
@@ -48,7 +48,7 @@ pub(super) fn run(
     group::note_front(matches);
     let launch = group::Launch::read(matches)?;
     if let Err(error) = group::FileReaders::checked(matches) {
-        return group::refuse(launch.as_ref(), error);
+        return group::refuse(launch.as_ref(), OptionsRefused::of(error));
     }
     if let Some(launch) = &launch
         && let Err(wrong) = together::check(matches)

@@ -72,7 +72,7 @@ impl LaunchFront {
                 signal: caught.signal,
             }
             .into(),
-            None => Usage(why).into(),
+            None => OptionsRefused::of(Usage(why).into()),
         })
     }
 

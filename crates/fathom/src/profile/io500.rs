@@ -2,7 +2,7 @@
 
 use super::results::{INTERVAL_NS, Results};
 use crate::context;
-use crate::exit::Usage;
+use crate::exit::{OptionsRefused, Usage};
 use crate::group;
 use crate::live::{self, Live, LiveView, WorkView};
 use crate::run::{switch, time};
@@ -208,10 +208,13 @@ impl Told<'_> {
             1 => workers,
             ranks => format!("{ranks} ranks of {workers} each"),
         };
+        // One that was lost or is of no use has a record too, and no number.
+        let ended = self.records.iter();
+        let ended = ended.filter(|record| record.outcome.status == Status::Ok);
         let mut out = format!(
             "IO500-like run in {}: {} of {} phases, {who}, {}.\n",
             self.dir.display(),
-            self.records.len(),
+            ended.count(),
             self.planned,
             self.elapsed
         );
@@ -271,7 +274,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         Ok(asked) => asked,
         Err(error) => {
             let launch = launch.filter(|_| !matches.get_flag("dry-run"));
-            return group::refuse(launch.as_ref(), error);
+            return group::refuse(launch.as_ref(), OptionsRefused::of(error));
         }
     };
     if let Some(front) = group::LaunchFront::read(matches)? {

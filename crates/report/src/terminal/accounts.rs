@@ -256,7 +256,8 @@ pub(super) fn busy(record: &Record) -> f64 {
         let used = process.user_ns.saturating_add(process.system_ns);
         used as f64 / own.counted_over_ns() as f64
     });
-    busy.sum()
+    // The sum of none is below zero by its sign.
+    busy.fold(0.0, |all, own| all + own)
 }
 
 pub(super) fn shares(machine: &MachineAccount) -> String {
