@@ -437,30 +437,6 @@ mod tests {
             ),
             ["/mnt/a", "/mnt/b", "/mnt/a"]
         );
-        let of_ranks = |ranks: u32, machine: &str| {
-            let host = |rank| {
-                let mut host = HostAccount {
-                    rank: Some(rank),
-                    ..HostAccount::default()
-                };
-                let system = &mut host.environment.system;
-                system.machine_fingerprint = Some(machine.into());
-                system.hostname = Some("vm".into());
-                host
-            };
-            Record {
-                group: Some(record::GroupAccount {
-                    size: ranks,
-                    ..record::GroupAccount::default()
-                }),
-                hosts: (0..ranks).map(host).collect(),
-                ..own("x")
-            }
-        };
-        let ranks = [of_ranks(4, "47b9"), of_ranks(16, "47b9")];
-        assert_eq!(names(&ranks, &["r", "r"]), ["4 ranks", "16 ranks"]);
-        let clones = [of_ranks(4, "47b9"), of_ranks(4, "5c00")];
-        assert_eq!(names(&clones, &["r", "r"]), ["47b9", "5c00"]);
     }
 
     #[test]
@@ -484,5 +460,34 @@ mod tests {
         let all = [quoted];
         let options = StudyOptions::default();
         assert_eq!(placed(&all, &[0], &options).0[0].row, "SEQ");
+    }
+
+    #[test]
+    fn other_numbers_of_ranks_and_machines_of_one_name_are_arms_told_apart() {
+        let of_ranks = |ranks: u32, machine: &str| {
+            let host = |rank| {
+                let mut host = HostAccount {
+                    rank: Some(rank),
+                    ..HostAccount::default()
+                };
+                let system = &mut host.environment.system;
+                system.machine_fingerprint = Some(machine.into());
+                system.hostname = Some("vm".into());
+                host
+            };
+            Record {
+                group: Some(record::GroupAccount {
+                    size: ranks,
+                    ..record::GroupAccount::default()
+                }),
+                hosts: (0..ranks).map(host).collect(),
+                name: "run".into(),
+                ..Record::default()
+            }
+        };
+        let ranks = [of_ranks(4, "47b9"), of_ranks(16, "47b9")];
+        assert_eq!(names(&ranks, &["r", "r"]), ["4 ranks", "16 ranks"]);
+        let clones = [of_ranks(4, "47b9"), of_ranks(4, "5c00")];
+        assert_eq!(names(&clones, &["r", "r"]), ["47b9", "5c00"]);
     }
 }
