@@ -4,6 +4,7 @@ use crate::{Record, Status, WorkerAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use units::Nanos;
 use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 /// How one worker followed its schedule; in nanoseconds of its measured time.
@@ -39,7 +40,7 @@ pub enum ScheduleEnd {
     Time,
     /// It had begun all that it had to.
     Done,
-    /// Nothing was due of it until the others ended: it had waited for them, or worn out.
+    /// Nothing was due of it until the others ended: it waited for them.
     Released,
 }
 
@@ -92,10 +93,12 @@ fn kept(
     });
     let most_work = most_work.max().unwrap_or_default();
     let until = |own: &WorkerSchedule| own_time(own).saturating_add(own.waited_ns);
-    let longest = workers()
-        .filter(|own| own.end == ScheduleEnd::Time)
-        .map(until);
-    let longest = longest.max().unwrap_or_default().max(most_work);
+    // After the last of its work nothing is due of anybody.
+    let longest = workers().map(|own| match own.end {
+        ScheduleEnd::Time => until(own),
+        ScheduleEnd::Done | ScheduleEnd::Released => until(own).saturating_sub(own.gap_ns),
+    });
+    let longest = longest.max().unwrap_or_default();
     let rest_ns = |own: &WorkerSchedule| match own.end {
         ScheduleEnd::Time if some_ended_early => {
             let rest_ns = longest.saturating_sub(until(own));
@@ -146,10 +149,10 @@ impl Record {
     pub fn kept_schedule(&self) -> Option<KeptSchedule> {
         self.pace.as_ref()?;
         let mut hosts: BTreeMap<u32, Vec<WorkerSchedule>> = BTreeMap::new();
-        let per_byte = self.mean_ns_per_byte();
+        let work = self.work();
         let own = |worker: &WorkerAccount| {
             let mut schedule = worker.schedule?;
-            if let Some(per_byte) = per_byte {
+            if let Work::OfBytes { per_byte, .. } = work {
                 schedule.mean_ns = f64_to_u64_saturating(u64_to_f64(worker.bytes) * per_byte);
             }
             Some((worker.host, schedule))
@@ -173,28 +176,52 @@ impl Record {
             Status::Interrupted => is_apart,
             Status::Failed | Status::Incomplete | Status::Apart => true,
         };
-        // Where it is not known how much work each had, nobody had less.
-        let largest_ns = self.largest_drawn().map_or(0, |largest| {
-            per_byte.map_or(u64::MAX, |ns| {
-                f64_to_u64_saturating(u64_to_f64(largest) * ns)
-            })
-        });
+        let largest_ns = match work {
+            Work::OfBytes { largest_ns, .. } => largest_ns,
+            Work::OfOperations => 0,
+            Work::Unknown => u64::MAX,
+        };
         kept(&hosts, some_ended_early, largest_ns)
     }
 
-    /// What a byte of work takes of a schedule in the mean. Of equal work each worker has drawn another number of operations
-    /// where chance draws sizes, and began fewer of them the more a warm-up had left in flight. `None` where no bytes tell
-    /// how much work there was: of names, and where some operations failed.
-    fn mean_ns_per_byte(&self) -> Option<f64> {
+    /// Of equal work each worker has drawn another number of operations where chance draws sizes, and began fewer of them the
+    /// more a warm-up had left in flight.
+    fn work(&self) -> Work {
         let is_of_names = self.effective.contains_key("meta");
         let work = self.workers.iter().map(|worker| {
             let mean_ns = worker.schedule.map_or(0, |own| own.mean_ns);
             [mean_ns, worker.bytes].map(u64_to_f64)
         });
         let [mean_ns, bytes] = work.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
-        let are_known = bytes > 0.0 && self.operations.errors() == 0 && !is_of_names;
-        are_known.then(|| mean_ns / bytes)
+        let largest = self.largest_drawn();
+        let warmup = self.effective.get("warmup");
+        let has_warmup = warmup.is_some_and(|time| Nanos::parse(time).is_ok_and(|time| time.0 > 0));
+        let per_byte = mean_ns / bytes;
+        match self.operations.errors() > 0 {
+            _ if is_of_names || bytes == 0.0 => Work::OfOperations,
+            // What failed has no bytes.
+            true if largest.is_some() || has_warmup => Work::Unknown,
+            true => Work::OfOperations,
+            false => Work::OfBytes {
+                per_byte,
+                largest_ns: f64_to_u64_saturating(u64_to_f64(largest.unwrap_or(0)) * per_byte),
+            },
+        }
     }
+}
+
+/// What tells how much work each worker had.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    OfBytes {
+        /// Nanoseconds of a schedule in the mean.
+        per_byte: f64,
+        /// What the largest operation takes of a schedule, where chance draws sizes; else 0.
+        largest_ns: u64,
+    },
+    OfOperations,
+    /// Nobody is known to have had less than another.
+    Unknown,
 }
 
 #[cfg(test)]
@@ -280,7 +307,12 @@ mod tests {
         assert_eq!(kept(&[&[late]]), 0.6);
         let failed = time(600, 0);
         assert_eq!(judged(&[&[time(1000, 0)], &[failed]], true), 0.8);
-        assert_eq!(judged(&[&[done(1000, 0)], &[failed]], true), 0.8);
+        assert_eq!(judged(&[&[done(1000 + GAP, 0)], &[failed]], true), 0.800995);
+        // Until the last of the others, which was late.
+        assert_eq!(
+            judged(&[&[done(1000, 1000 + GAP)], &[failed]], true),
+            0.399002
+        );
         // Hosts have equal shares, however many workers they have.
         let few: &[WorkerSchedule] = &[time(1000, 0)];
         assert_eq!(kept(&[few, &[time(0, 1000); 9]]), 0.5);
@@ -335,6 +367,10 @@ mod tests {
         };
         assert_eq!(of("4k"), Some(1250.0 / 1500.0));
         assert_eq!(of("4k/50:64k/50"), Some(1.0));
+        let warmup = ("warmup".to_owned(), "1s".to_owned());
+        record.effective.extend([warmup]);
+        record.effective.insert("block-size".into(), "4k".into());
+        assert_eq!(record.kept_schedule().map(KeptSchedule::judged), Some(1.0));
         record.workers[0].schedule = None;
         assert_eq!(record.kept_schedule(), None);
     }

@@ -96,15 +96,13 @@ impl<E: Engine, C: Clock> Loop<'_, '_, E, C> {
         self.tally.schedule = self.schedule(due_until, all_begun);
     }
 
-    /// How the schedule was followed until then, which no worker owes anything that wears out.
+    /// How the schedule was followed until then.
     fn schedule(&self, due_until: u64, all_begun: bool) -> Option<(u64, WorkerSchedule)> {
-        let (since, followed) = self.plan.pace.followed(due_until)?;
-        let end = match (all_begun, self.plan.wears_out_until) {
-            (true, None) => ScheduleEnd::Done,
-            (true, Some(_)) => ScheduleEnd::Released,
-            (false, _) => followed.end,
-        };
-        Some((since, WorkerSchedule { end, ..followed }))
+        let (since, mut followed) = self.plan.pace.followed(due_until)?;
+        if all_begun {
+            followed.end = ScheduleEnd::Done;
+        }
+        Some((since, followed))
     }
 
     /// Whether it did anything in the measured time: what had ended in the warm-up belongs to that.
