@@ -71,7 +71,7 @@ fn told(connection: &RankLink, hello: &Hello<'_>) -> Result<(Agreed, Vec<u32>), 
     let answer = settled(connection, &hello.word(), |hellos| {
         let mut answer = compared(connection, hellos, hello, &mut marks);
         answer["drawn"] = json!(host::fresh_run());
-        answer["apart"] = json!(apart(&connection.hosts()));
+        answer["apart"] = json!(apart(&machines(hellos)));
         answer["library"] = json!(connection.library);
         answer
     })?;
@@ -159,6 +159,20 @@ impl Hello<'_> {
     }
 }
 
+/// What tells the machines of ranks apart: their names, and where some have one name, as copies of one image have, which
+/// boot of which kernel it is.
+fn machines(hellos: &[Value]) -> Vec<String> {
+    let boot = |hello: &Value| hello.pointer("/place/boot").map(Value::to_string);
+    let machine = |hello: &Value| {
+        format!(
+            "{} {}",
+            text(hello, "host"),
+            boot(hello).unwrap_or_default()
+        )
+    };
+    hellos.iter().map(machine).collect()
+}
+
 /// The process of each rank that is of the first one's machine.
 fn processes(hellos: &[Value]) -> Vec<Option<RankProcess>> {
     let boot = |hello: &Value| Some(hello.pointer("/place/boot")?.as_str()?.to_owned());
@@ -244,5 +258,16 @@ mod tests {
         assert_eq!(apart("a a"), None);
         assert_eq!(apart("a"), None);
         assert_eq!(super::apart(&[]), None);
+    }
+
+    #[test]
+    fn machines_of_one_name_are_told_apart_by_what_they_booted() {
+        let hello = |host: &str, boot: Value| json!({"host": host, "place": {"boot": boot}});
+        let of = |boots: [Value; 2]| apart(&machines(&boots.map(|boot| hello("vm", boot))));
+        assert_eq!(of([json!("1"), json!("2")]), Some(1));
+        assert_eq!(of([json!("1"), json!("1")]), None);
+        assert_eq!(of([json!(null), json!(null)]), None);
+        let named = [hello("a", json!("1")), hello("b", json!("1"))];
+        assert_eq!(apart(&machines(&named)), Some(1));
     }
 }
