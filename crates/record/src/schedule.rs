@@ -106,8 +106,10 @@ fn kept(
         }
         ScheduleEnd::Done => {
             let less_ns = most_work.saturating_sub(own.mean_ns);
-            let one_of_each = own.gap_ns.max(largest_ns).saturating_mul(own.parts);
-            match less_ns > one_of_each {
+            let one = own.gap_ns.max(largest_ns);
+            let one_of_each = one.saturating_mul(own.parts);
+            // Whole nanoseconds of each are not those of all, and two operations are no part of one.
+            match less_ns > one_of_each.saturating_add(one / 2) {
                 true => most_work.saturating_sub(own_time(own)),
                 false => 0,
             }
@@ -150,8 +152,13 @@ impl Record {
         self.pace.as_ref()?;
         let mut hosts: BTreeMap<u32, Vec<WorkerSchedule>> = BTreeMap::new();
         let work = self.work();
+        let kinds = self.operations.but_flushes();
+        let kinds = kinds.filter(|(_, of)| of.count.saturating_add(of.errors) > 0);
+        let kinds = to_u64(kinds.count());
         let own = |worker: &WorkerAccount| {
             let mut schedule = worker.schedule?;
+            // Of kinds by turns, too, a worker has one operation of each less, as of those that follow each other.
+            schedule.parts = schedule.parts.max(kinds);
             if let Work::OfBytes { per_byte, .. } = work {
                 schedule.mean_ns = f64_to_u64_saturating(u64_to_f64(worker.bytes) * per_byte);
             }
@@ -286,7 +293,9 @@ mod tests {
     #[test]
     fn who_has_one_operation_less_of_each_part_has_its_share() {
         assert_eq!(kept(&[&[done(1000, 0), done(1000 - GAP, 0)]]), 1.0);
-        assert!(kept(&[&[done(1000, 0), done(1000 - GAP - 1, 0)]]) < 1.0);
+        // Gaps and work are of whole nanoseconds.
+        assert_eq!(kept(&[&[done(1000, 0), done(1000 - GAP - 1, 0)]]), 1.0);
+        assert!(kept(&[&[done(1000, 0), done(1000 - 2 * GAP, 0)]]) < 1.0);
         // However little the longest was late, the others owe no more than that.
         let late = done(1000, 1);
         assert!(kept(&[&[late, done(1000 - GAP, 0)]]) > 0.998);

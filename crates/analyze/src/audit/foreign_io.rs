@@ -46,6 +46,10 @@ fn arrays(record: &Record) -> Vec<Finding> {
 }
 
 fn others(ranks: &[&Record]) -> Vec<Finding> {
+    // The device goes on to count what a rank did after the last that is kept of it.
+    if ranks.iter().any(|rank| rank.was_cut_off()) {
+        return Vec::new();
+    }
     let shared = by_nearest_device(ranks.iter().copied(), |rank| rank.generator());
     let found = shared.into_iter().filter_map(|sharing| of_others(&sharing));
     found

@@ -2,7 +2,7 @@
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{Measurements, Record, Status};
+use record::{Measurements, Record};
 use units::{few, grouped};
 
 /// Its text and what finds it.
@@ -30,9 +30,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let by_time = record.series.iter().map(|of| ended(&of.operations));
     let by_time = by_time.fold(0, u64::saturating_add);
     let parts = record.host_parts();
-    let without = parts
-        .iter()
-        .filter(|own| own.part.has_begun() && own.part.outcome.status == Status::Incomplete);
+    let without = parts.iter().filter(|own| own.part.was_cut_off());
     let named: Vec<_> = without.map(|own| own.host.called()).collect();
     if record.series.is_empty() || parts.len() < 2 || named.is_empty() || by_time >= all {
         return Vec::new();
@@ -58,6 +56,7 @@ fn ended(operations: &Measurements) -> u64 {
 mod tests {
     use super::super::example::{group_of, only};
     use super::*;
+    use record::Status;
 
     #[test]
     fn a_rank_whose_course_nobody_kept_is_named() {

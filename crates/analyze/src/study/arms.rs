@@ -185,12 +185,16 @@ fn words(all: &[(Identity<'_>, &Record)]) -> Vec<String> {
         };
         (0..all.len()).map(of_thing).collect()
     };
-    let differing: Vec<&Vec<String>> = differing.collect();
-    let shortest = (1..=differing.len()).map(|count| joined(&differing[..count]));
-    shortest
-        .into_iter()
-        .find(|words| tells_apart(&words))
-        .unwrap_or_else(|| joined(&differing))
+    let mut differing: Vec<&Vec<String>> = differing.collect();
+    differing.dedup();
+    let prefixes = (1..=differing.len()).map(|count| joined(&differing[..count]));
+    let told_apart = |words: &Vec<String>| words.iter().collect::<BTreeSet<_>>().len();
+    // Of as many the shortest.
+    let best = prefixes.reduce(|best, more| match told_apart(&more) > told_apart(&best) {
+        true => more,
+        false => best,
+    });
+    best.unwrap_or_else(|| joined(&[]))
 }
 
 /// The arm by name, if anything names it, and the row.

@@ -118,11 +118,6 @@ impl RankLink {
         known.flatten().is_some_and(RankProcess::goes_on)
     }
 
-    /// The hosts of all ranks, as the root knows them.
-    pub(crate) fn hosts(&self) -> Vec<String> {
-        locked(&self.names).clone()
-    }
-
     /// A host's name, where the rank has said one.
     pub(crate) fn host_of(&self, rank: u32) -> Option<String> {
         locked(&self.names).get(rank as usize).cloned()

@@ -264,9 +264,11 @@ fn each(record: &Record, ns: u64) -> Option<f64> {
 
 /// CPU time of the process an operation.
 pub(super) fn cpu_each(record: &Record) -> Option<f64> {
-    let process = record.process();
-    let used = process.user_ns.saturating_add(process.system_ns);
-    each(record, Some(used).filter(|ns| *ns > 0)?)
+    let used = Some(record.process().cpu_ns()).filter(|ns| *ns > 0)?;
+    if record.operations.is_empty() {
+        return each(record, used);
+    }
+    Some(u64_to_f64(used) / seen(record.operations_by_cpu_time())?)
 }
 
 /// Unknown where the server worked for other jobs as well.

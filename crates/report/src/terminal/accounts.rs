@@ -47,7 +47,7 @@ pub(super) fn write(page: &mut Page, record: &Record) {
         Some(coverage) => covered(page, coverage),
         None if parts.any(|part| part.coverage.is_some()) => page.fact(
             "coverage",
-            "unknown of all ranks together, which may have used the same blocks; each one's own is in the record (hosts[].part.coverage)",
+            "unknown of all ranks together: they may have used the same blocks, or one did not get to say which; each one's own is in the record (hosts[].part.coverage)",
         ),
         None => {}
     }
@@ -220,12 +220,7 @@ fn cpu(page: &mut Page, record: &Record) {
     if used == 0 || record.elapsed_ns == 0 {
         return;
     }
-    let operations = record
-        .operations
-        .kinds()
-        .fold(0_u64, |sum, (_, operations)| {
-            sum.saturating_add(operations.count)
-        });
+    let operations = record.operations_by_cpu_time();
     let each = |ns: u64| time((operations > 0).then(|| ns as f64 / operations as f64));
     let cost = format!(
         "{} an operation (user {}, system {})",

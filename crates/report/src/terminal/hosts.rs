@@ -112,8 +112,12 @@ impl Lines<'_> {
                 format!("{operations}{rate}, p50 {p50}, p99 {p99}")
             }
         };
-        let used = host.process.user_ns.saturating_add(host.process.system_ns);
-        let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
+        // What is kept of one that was lost does not say it.
+        let used = Some(host.process.cpu_ns()).filter(|ns| *ns > 0);
+        let cpus = used.map_or_else(String::new, |used| {
+            let cpus = used as f64 / own.counted_over_ns().max(1) as f64;
+            format!("; {cpus:.2} CPUs")
+        });
         let slow = self.slow(at);
         let slow = slow.map_or_else(String::new, |slow| format!("{}; ", slow.text()));
         // What the whole machine did is told of it once.
@@ -122,7 +126,7 @@ impl Lines<'_> {
             true => String::new(),
             false => shares(&host.machine),
         };
-        format!("{}: {slow}{did}; {cpus:.2} CPUs{shares}", host.called())
+        format!("{}: {slow}{did}{cpus}{shares}", host.called())
     }
 }
 

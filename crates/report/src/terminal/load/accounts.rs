@@ -95,9 +95,10 @@ fn write_connections(page: &mut Page, load: &LoadAccount) {
 }
 
 fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
-    let count = record.operations.count();
-    let each =
-        |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
+    let of_each = |count: u64, ns: u64| {
+        time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)))
+    };
+    let each = |ns: u64| of_each(record.operations_by_cpu_time(), ns);
     let process = record.process();
     let used = process.user_ns.saturating_add(process.system_ns);
     let signing = load.signing;
@@ -114,13 +115,14 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     );
     page.fact("client cpu", &cpu);
     hosts(page, record);
+    let of_server = |ns: u64| of_each(record.operations.count(), ns);
     for server in record.targets_watched().filter(|host| host.pid.is_some()) {
         let text = match server.used() {
             Some(used) => format!(
                 "{} an operation (user {}, system {})",
-                each(used.user_ns + used.system_ns),
-                each(used.user_ns),
-                each(used.system_ns)
+                of_server(used.user_ns + used.system_ns),
+                of_server(used.user_ns),
+                of_server(used.system_ns)
             ),
             None => "unknown: the process went away".to_owned(),
         };
