@@ -1,7 +1,7 @@
 //! The course of a record: when its kinds of operations went on, when nobody worked, and the rates
 //! over that.
 
-use crate::Record;
+use crate::{ProcessAccount, Record, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -40,6 +40,13 @@ impl Stoppage {
             end_ns: to - start,
             suspended_ns,
         })
+    }
+}
+
+impl ProcessAccount {
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
     }
 }
 
@@ -104,6 +111,23 @@ impl Record {
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.elapsed_of_all()
             .map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
+    }
+
+    /// Whether it is what was kept of a run that did not get to its end: what came after that, only others know.
+    #[must_use]
+    pub fn was_cut_off(&self) -> bool {
+        self.has_begun() && self.outcome.status == Status::Incomplete
+    }
+
+    /// Operations of the hosts whose CPU time was counted: what is kept of one that was lost on the way has none of that.
+    #[must_use]
+    pub fn operations_by_cpu_time(&self) -> u64 {
+        let parts = self.host_parts();
+        if parts.len() < 2 {
+            return self.operations.count();
+        }
+        let counted = parts.iter().filter(|own| own.host.process.cpu_ns() > 0);
+        counted.map(|own| own.part.operations.count()).sum()
     }
 
     /// How long a schedule asked for operations: from the common start, where a rank began later than

@@ -1,7 +1,7 @@
 //! What is known of the hosts of a trial: the one that Fathom ran on, and what it measured.
 
 use crate::merge::{add_to, sum};
-use crate::{Environment, HostSeries, Record, Status, WalkAccount};
+use crate::{Environment, HostSeries, Record, WalkAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -225,12 +225,6 @@ impl Record {
         self.elapsed_ns > 0 || !self.operations.is_empty()
     }
 
-    /// Whether it is what was kept of a run that did not get to its end: what came after that, only others know.
-    #[must_use]
-    pub fn was_cut_off(&self) -> bool {
-        self.has_begun() && self.outcome.status == Status::Incomplete
-    }
-
     /// The time over which machine and devices were counted.
     #[must_use]
     pub fn counted_over_ns(&self) -> u64 {
@@ -263,17 +257,6 @@ impl Record {
         let unknown = nobody.then(|| &*NOTHING_KNOWN);
         let hosts = self.generators().chain(unknown);
         hosts.map(|host| &host.environment)
-    }
-
-    /// Operations of the hosts whose CPU time was counted: what is kept of one that was lost on the way has none of that.
-    #[must_use]
-    pub fn operations_by_cpu_time(&self) -> u64 {
-        let parts = self.host_parts();
-        if parts.len() < 2 {
-            return self.operations.count();
-        }
-        let counted = parts.iter().filter(|own| own.host.process.cpu_ns() > 0);
-        counted.map(|own| own.part.operations.count()).sum()
     }
 
     /// What Fathom used on all hosts together; of memory, the most on one of them.
@@ -338,13 +321,6 @@ pub struct ProcessAccount {
     /// Bytes that this process caused to be read from and sent to storage.
     pub storage_read_bytes: Option<u64>,
     pub storage_written_bytes: Option<u64>,
-}
-
-impl ProcessAccount {
-    #[must_use]
-    pub fn cpu_ns(&self) -> u64 {
-        self.user_ns.saturating_add(self.system_ns)
-    }
 }
 
 impl ProcessAccount {
