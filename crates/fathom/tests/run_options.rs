@@ -1256,6 +1256,16 @@ fn work_that_about_fills_the_time_is_kept_whoever_chance_leaves_an_operation_of_
             assert_eq!(kept(&format!("{work} --seed {seed}")), 1.0, "{work}");
         }
     }
+    // Gaps of no whole number of nanoseconds, and a block that is read and written more than another worker's.
+    for uneven in [
+        "--rate-iops 300 --threads 4",
+        "--rate-iops 50 --threads 2 --read-percent 50",
+    ] {
+        let file = "x --engine sim --sim-model latency=100us,servers=9 --file-size 52k --run-until-complete";
+        let record = place.measure(&format!("{file} {uneven}"));
+        let kept = record.kept_schedule().unwrap().judged();
+        assert_eq!(kept, 1.0, "{uneven}");
+    }
     // The last of all is in flight when the time is over, and nobody asks for another.
     let last = "--queue-depth 1 --rate-iops 100 --threads 2 --duration 10s --total-bytes 2000k --sim-model latency=1ms,servers=4,stall=4985ms+6s";
     assert_eq!(kept(last), 1.0);

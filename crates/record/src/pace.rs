@@ -3,8 +3,8 @@
 use crate::{HostAccount, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Bytes;
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
+use units::{Bytes, Nanos};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaceAccount {
@@ -83,6 +83,13 @@ impl Record {
             true => 3.0 / due.sqrt(),
             false => 2.0 / due,
         }
+    }
+
+    /// Whether a time that is not measured came before.
+    #[must_use]
+    pub fn has_warmup(&self) -> bool {
+        let warmup = self.effective.get("warmup");
+        warmup.is_some_and(|time| Nanos::parse(time).is_ok_and(|time| time.0 > 0))
     }
 
     /// The largest size of blocks, in bytes, where chance draws among several.

@@ -4,7 +4,6 @@ use crate::{Record, Status, WorkerAccount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::Nanos;
 use units::lossless::{f64_to_u64_saturating, to_u64, u64_to_f64};
 
 /// How one worker followed its schedule; in nanoseconds of its measured time.
@@ -201,13 +200,11 @@ impl Record {
         });
         let [mean_ns, bytes] = work.fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]);
         let largest = self.largest_drawn();
-        let warmup = self.effective.get("warmup");
-        let has_warmup = warmup.is_some_and(|time| Nanos::parse(time).is_ok_and(|time| time.0 > 0));
         let per_byte = mean_ns / bytes;
         match self.operations.errors() > 0 {
             _ if is_of_names || bytes == 0.0 => Work::OfOperations,
             // What failed has no bytes.
-            true if largest.is_some() || has_warmup => Work::Unknown,
+            true if largest.is_some() || self.has_warmup() => Work::Unknown,
             true => Work::OfOperations,
             false => Work::OfBytes {
                 per_byte,

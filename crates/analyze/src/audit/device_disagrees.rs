@@ -160,6 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_lost_rank_read_after_the_last_that_is_kept_of_it_is_nobody_else_s() {
+        let mut record = sound();
+        record.generator_mut().devices[0].read_bytes *= 4;
+        assert_eq!(check(&record).len(), 1);
+        record.outcome.status = record::Status::Incomplete;
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
     fn reads_that_the_device_did_not_see_invalidate() {
         let mut record = sound();
         record.generator_mut().devices[0].read_bytes /= 10;

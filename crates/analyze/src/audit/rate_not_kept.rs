@@ -5,7 +5,7 @@ use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{JudgedRate, KeptSchedule, Record, Status};
 use units::lossless::u64_to_f64;
-use units::{ByteRate, Nanos, Rate};
+use units::{ByteRate, Rate};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -144,13 +144,11 @@ fn few(record: &Record, due: u64) -> u64 {
 /// What had begun in the warm-up, as before a stall, ends in the measured time and counts there, though the schedule
 /// was kept.
 fn excess(record: &Record) -> Option<Finding> {
-    let warmup = record.effective.get("warmup")?;
-    let has_warmup = Nanos::parse(warmup).is_ok_and(|time| time.0 > 0);
     let rate = record.judged_rate()?;
     let kept = rate.achieved / rate.asked;
     let is_much = kept > 1.0 + MUCH_MORE.max(record.chance_of_pace());
     let [wanted, got] = shown(&rate);
-    (is_much && has_warmup).then(|| compare(record, kept, &wanted, &got))?
+    (is_much && record.has_warmup()).then(|| compare(record, kept, &wanted, &got))?
 }
 
 fn shown(rate: &JudgedRate) -> [String; 2] {

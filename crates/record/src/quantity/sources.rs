@@ -276,8 +276,7 @@ pub(super) fn server_cpu_each(record: &Record) -> Option<f64> {
     if !record.companions.is_empty() {
         return None;
     }
-    let used = &record.target()?.process;
-    each(record, used.user_ns.saturating_add(used.system_ns))
+    each(record, record.target()?.process.cpu_ns())
 }
 
 /// How long the work took; of a command that ran several times, one of them.

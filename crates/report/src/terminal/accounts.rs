@@ -216,7 +216,7 @@ fn in_flight(page: &mut Page, record: &Record) {
 
 fn cpu(page: &mut Page, record: &Record) {
     let process = record.process();
-    let used = process.user_ns.saturating_add(process.system_ns);
+    let used = process.cpu_ns();
     if used == 0 || record.elapsed_ns == 0 {
         return;
     }
@@ -246,11 +246,7 @@ fn cpu(page: &mut Page, record: &Record) {
 pub(super) fn busy(record: &Record) -> f64 {
     let hosts = record.host_parts().into_iter();
     let counted = hosts.filter(|own| own.counted_over_ns() > 0);
-    let busy = counted.map(|own| {
-        let process = &own.host.process;
-        let used = process.user_ns.saturating_add(process.system_ns);
-        used as f64 / own.counted_over_ns() as f64
-    });
+    let busy = counted.map(|own| own.host.process.cpu_ns() as f64 / own.counted_over_ns() as f64);
     // The sum of none is below zero by its sign.
     busy.fold(0.0, |all, own| all + own)
 }
@@ -277,7 +273,7 @@ pub(super) fn server_use(record: &Record) -> Option<String> {
         return None;
     }
     let over_ns = host.window_ns.unwrap_or(record.elapsed_ns);
-    let cpus = (used.user_ns + used.system_ns) as f64 / over_ns.max(1) as f64;
+    let cpus = used.cpu_ns() as f64 / over_ns.max(1) as f64;
     let memory = memory.map(|bytes| format!("; at most {} of memory", Bytes(bytes)));
     let storage = used.storage_read_bytes.zip(used.storage_written_bytes);
     let storage = storage.map(|(read, written)| {

@@ -100,7 +100,7 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     };
     let each = |ns: u64| of_each(record.operations_by_cpu_time(), ns);
     let process = record.process();
-    let used = process.user_ns.saturating_add(process.system_ns);
+    let used = process.cpu_ns();
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
@@ -120,7 +120,7 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
         let text = match server.used() {
             Some(used) => format!(
                 "{} an operation (user {}, system {})",
-                of_server(used.user_ns + used.system_ns),
+                of_server(used.cpu_ns()),
                 of_server(used.user_ns),
                 of_server(used.system_ns)
             ),
